@@ -18,31 +18,32 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-// An AuditEntry is a call that changed something, or was refused. Of calls by nobody
-// that is known, and of those that are forbidden, an address has but as many kept as
-// it may guess tokens: else it could push all others out of the files.
+// An AuditEntry records a call that may have changed something, or was refused. Calls by unknown
+// callers and forbidden calls are recorded at a limited rate for each network, the rate of guessed
+// tokens, so that they cannot push all other entries out of the files.
 type AuditEntry struct {
-	Seq     int64     `json:"seq"`            // counts up
-	At      time.Time `json:"at"`             // when the call came
-	Who     string    `json:"who,omitempty"`  // the name of the token; socket: a caller of the daemon's socket; empty: an unknown caller
-	Role    Role      `json:"role,omitempty"` // of the token
-	Remote  string    `json:"remote"`         // address and port; of the socket: user and process
-	Method  string    `json:"method"`
-	Path    string    `json:"path"`              // percent-encoded; like every text of a caller at most 1000 bytes
-	Project string    `json:"project,omitempty"` // in the path, if one is
-	Host    string    `json:"host,omitempty"`    // whose brake the call is about, in the path or in a form
-	Reason  string    `json:"reason,omitempty"`  // as the caller gave it
-	Status  int       `json:"status"`            // of the answer
-	Error   string    `json:"error,omitempty"`   // why the call failed; empty: it did not
+	Seq int64     `json:"seq"` // the number of the entry; it increases by one with each
+	At  time.Time `json:"at"`  // when the call came
+	// Who is the name of the token; socket: a caller of the daemon's socket; empty: an unknown caller.
+	Who     string `json:"who,omitempty"`
+	Role    Role   `json:"role,omitempty"` // of the token
+	Remote  string `json:"remote"`         // IP address and port; of the socket: user and process
+	Method  string `json:"method"`
+	Path    string `json:"path"`              // percent-encoded; at most 1000 bytes, as all texts from the caller
+	Project string `json:"project,omitempty"` // the project in the path, if there is one
+	Host    string `json:"host,omitempty"`    // the host or domain of a brake, in the path or in a form
+	Reason  string `json:"reason,omitempty"`  // as the caller gave it
+	Status  int    `json:"status"`            // of the answer
+	Error   string `json:"error,omitempty"`   // why the call failed; absent: it succeeded
 }
 
-// An AuditPage is a part of the audit, the newest first.
+// An AuditPage is a page of the audit, the newest entry first.
 type AuditPage struct {
 	Entries    []AuditEntry `json:"entries"`
-	NextBefore int64        `json:"before,omitempty"` // asks for the page that follows; none if there is none
+	NextBefore int64        `json:"before,omitempty"` // the parameter before of the next page; absent: this is the last
 }
 
-// Defaults of AuditRotationLimits.
+// The defaults of AuditRotationLimits.
 const (
 	defaultMaxAuditFileSize = 16 << 20
 	defaultMaxAuditFiles    = 20
@@ -51,25 +52,26 @@ const (
 // AuditRotationLimits says how much of an audit is kept.
 type AuditRotationLimits struct {
 	MaxFileSize int64 // of a file, in bytes; 0: 16 MiB
-	MaxFiles    int   // that are full and kept; 0: 20
+	MaxFiles    int   // full files kept beside the current one; 0: 20
 }
 
-// An AuditLog is a file of JSON lines to which calls are appended, in full files
-// beside it once it is full: audit-SEQ.jsonl, by their last entry.
+// An AuditLog appends entries to a file of JSON Lines. A full file is renamed to
+// audit-SEQ.jsonl beside it, where SEQ is the number of its last entry.
 type AuditLog struct {
 	path           string
 	rotationLimits AuditRotationLimits
 
-	mu        sync.Mutex // guards what follows, and writing
-	file      *os.File
-	size      int64
-	lastSeq   int64
-	syncMu    sync.Mutex // held by who makes entries durable, for all that wait
-	syncedSeq int64      // the last entry that is durable; guarded by sync
+	mu      sync.Mutex // guards file, size and lastSeq, and serialises writes to file
+	file    *os.File   // nil: closed, or the last rotation failed to open a file
+	size    int64      // of file, in bytes
+	lastSeq int64      // the number of the last entry written
+
+	syncMu    sync.Mutex // guards syncedSeq, and serialises syncs; locked before mu
+	syncedSeq int64      // the number of the last durable entry
 }
 
-// OpenAuditLog opens the audit in a file, which is made if it is not there. A line
-// that a crash tore is ended, and passed by by who reads.
+// OpenAuditLog opens the audit in a file, and creates the file if it is missing. It ends a line
+// that a crash left incomplete; readers skip such a line.
 func OpenAuditLog(path string, rotation AuditRotationLimits) (*AuditLog, error) {
 	rotation.MaxFileSize, rotation.MaxFiles = cmp.Or(rotation.MaxFileSize, defaultMaxAuditFileSize), cmp.Or(rotation.MaxFiles, defaultMaxAuditFiles)
 	a := &AuditLog{path: path, rotationLimits: rotation}
@@ -87,6 +89,8 @@ func OpenAuditLog(path string, rotation AuditRotationLimits) (*AuditLog, error) 
 	return a, nil
 }
 
+// openFile opens the file at a.path, and ends its last line if that is incomplete. The caller holds
+// a.mu, or is the only user of a.
 func (a *AuditLog) openFile() error {
 	f, err := os.OpenFile(a.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -106,8 +110,8 @@ func (a *AuditLog) openFile() error {
 	return nil
 }
 
-// appendEntry keeps an entry, which gets its number. It is on the disk when appendEntry
-// returns; calls at the same time are made durable together.
+// appendEntry gives an entry its number and writes it. The entry is durable when appendEntry
+// returns. Concurrent calls share a sync.
 func (a *AuditLog) appendEntry(e AuditEntry) error {
 	seq, f, err := a.writeEntry(e)
 	if f != nil {
@@ -119,18 +123,19 @@ func (a *AuditLog) appendEntry(e AuditEntry) error {
 	return nil
 }
 
-// syncUpTo makes an entry of a file durable, unless another call has done it.
+// syncUpTo makes the entries of f up to seq durable, unless another call has done so.
 func (a *AuditLog) syncUpTo(seq int64, f *os.File) error {
 	a.syncMu.Lock()
 	defer a.syncMu.Unlock()
 	if a.syncedSeq >= seq {
 		return nil
 	}
+	// The sync covers all entries written before it, those of waiting calls as well.
 	a.mu.Lock()
 	latest := a.lastSeq
 	a.mu.Unlock()
 	if err := f.Sync(); errors.Is(err, os.ErrClosed) {
-		return nil // a full file is made durable before it is closed
+		return nil // f was full: rotate made it durable before it closed it
 	} else if err != nil {
 		return err
 	}
@@ -138,8 +143,9 @@ func (a *AuditLog) syncUpTo(seq int64, f *os.File) error {
 	return nil
 }
 
-// writeEntry appends an entry. The file is nil if that could not be; with an error and
-// a file, it is written, and the full file was not put aside.
+// writeEntry appends an entry and returns its number and its file. f is nil if the entry was not
+// written. An f with an error means that the entry was written, but the full file could not be
+// rotated.
 func (a *AuditLog) writeEntry(e AuditEntry) (seq int64, f *os.File, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +170,8 @@ func (a *AuditLog) writeEntry(e AuditEntry) (seq int64, f *os.File, err error) {
 	return a.lastSeq, a.file, err
 }
 
-// rotate puts the full file aside and begins another. If that cannot be, the
-// full one grows on. mu is held.
+// rotate renames the full file, opens a new one, and removes the oldest files beyond MaxFiles. If
+// the file cannot be renamed, it keeps growing. The caller holds a.mu.
 func (a *AuditLog) rotate() error {
 	err := errors.Join(a.file.Sync(), a.file.Close())
 	a.file = nil
@@ -190,8 +196,8 @@ func (a *AuditLog) rotatedFiles() ([]string, error) {
 	return files, err
 }
 
-// Page returns the entries before the one with that number, of all if it is 0:
-// at most limit of them.
+// Page returns the last entries before the one with the number before, at most limit of them. If
+// before is 0, it returns the last entries of all.
 func (a *AuditLog) Page(before int64, limit int) (*AuditPage, error) {
 	full, err := a.rotatedFiles()
 	if err != nil {
@@ -213,19 +219,19 @@ func (a *AuditLog) Page(before int64, limit int) (*AuditPage, error) {
 	return page, nil
 }
 
-// lastAuditEntries returns the last n entries of a file before the one with that
-// number, the newest first.
+// lastAuditEntries returns the last n entries of a file before the one with the number before, the
+// newest first. before 0 means the end of the file.
 func lastAuditEntries(path string, before int64, n int) ([]AuditEntry, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var last []AuditEntry // at most 2n, so that few are moved
+	var last []AuditEntry // up to 2n entries: dropping n at once moves each entry at most once
 	lines := bufio.NewReader(f)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if err != nil { // the end; a line without one is being written
+		if err != nil { // at io.EOF, an incomplete line is one that is being written
 			if !errors.Is(err, io.EOF) {
 				return nil, err
 			}
@@ -244,7 +250,7 @@ func lastAuditEntries(path string, before int64, n int) ([]AuditEntry, error) {
 	return last, nil
 }
 
-// Close closes the file.
+// Close makes the entries durable and closes the file. Later entries fail.
 func (a *AuditLog) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,8 +19,8 @@ func openTestAuditLog(t *testing.T, name string, cfg AuditRotationLimits) *Audit
 	return a
 }
 
-// checkAuditEntries checks that the audit has the entries with these numbers, read in pages
-// of that many.
+// checkAuditEntries checks that the audit, read in pages of pageSize entries, has exactly the
+// entries from newest to oldest.
 func checkAuditEntries(t *testing.T, a *AuditLog, newest, oldest int64, pageSize int) {
 	t.Helper()
 	wantSeq := newest
@@ -50,7 +50,7 @@ func TestAuditRotates(t *testing.T) {
 	a := openTestAuditLog(t, name, cfg)
 	lines := 0
 	for i := range 40 {
-		if i == 20 { // a restart
+		if i == 20 { // the daemon restarts
 			if err := a.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -82,8 +82,7 @@ func TestAuditRotates(t *testing.T) {
 	}
 }
 
-// TestAuditAfterCrash: a line that was torn is passed by, and the next one stands
-// for itself.
+// After a crash a reader skips the incomplete last line, and the next entry starts on a new line.
 func TestAuditAfterCrash(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
 	a := openTestAuditLog(t, name, AuditRotationLimits{})
@@ -102,7 +101,7 @@ func TestAuditAfterCrash(t *testing.T) {
 		}
 		a := openTestAuditLog(t, name, AuditRotationLimits{})
 		want := int64(3)
-		if torn == 1 { // of the last line, only its end is missing
+		if torn == 1 { // the last entry is complete without its line ending
 			want = 4
 		}
 		if err := a.appendEntry(AuditEntry{Path: fmt.Sprintf("/%d", want)}); err != nil {

@@ -15,41 +15,42 @@ import (
 	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
-// A Role is what somebody may do.
+// A Role is what a caller may do.
 type Role string
 
-// The roles. Who may operate may read as well.
+// The roles. RoleOperate includes RoleRead.
 const (
-	RolePublic  Role = ""        // what anybody may have: no token is asked for
-	RoleRead    Role = "read"    // look at everything but project files, which may hold passwords
-	RoleOperate Role = "operate" // and change it
+	RolePublic  Role = ""        // calls that need no token
+	RoleRead    Role = "read"    // read everything except project files, which may hold passwords
+	RoleOperate Role = "operate" // read and change everything
 )
 
-// Allows reports whether r is enough for what needs another role.
+// Allows reports whether a caller with the role r may make a call that needs the role needed.
 func (r Role) Allows(needed Role) bool {
 	return needed == RolePublic || r == RoleOperate || r == RoleRead && needed == RoleRead
 }
 
-// An APIKey lets who presents a token in.
+// An APIKey gives a role to the holder of a token.
 type APIKey struct {
-	Name string // of its holder, in the audit
+	Name string // of its holder, for the audit
 	Role Role
-	Hash [sha256.Size]byte // SHA-256 of the token
+	Hash [sha256.Size]byte // SHA-256 of the token; the token itself is not kept
 }
 
-// APIKeyFromToken returns the key of a token.
+// APIKeyFromToken returns the APIKey for a token.
 func APIKeyFromToken(name string, role Role, token string) APIKey {
 	return APIKey{Name: name, Role: role, Hash: sha256.Sum256([]byte(token))}
 }
 
-// A Caller is who makes a call.
+// A Caller is the caller of an API call. The zero Caller is an unknown one.
 type Caller struct {
-	Name string // of the APIKey; empty: nobody that is known
-	Role Role   // RolePublic if nobody is known
+	Name string // of the APIKey; empty: the caller is unknown
+	Role Role   // RolePublic if the caller is unknown
 }
 
-// authenticateToken returns whose token it is. It compares hashes, and looks at all keys
-// whatever it finds, so that its time says nothing of how near a guess was.
+// authenticateToken returns the caller that a token belongs to, and whether one of keys has it. It
+// compares hashes, and always compares all keys, so that its duration does not reveal how close a
+// guess was.
 func authenticateToken(keys []APIKey, token string) (Caller, bool) {
 	hash := sha256.Sum256([]byte(token))
 	found := -1
@@ -64,16 +65,16 @@ func authenticateToken(keys []APIKey, token string) (Caller, bool) {
 
 type callerContextKey struct{}
 
-// CallerFromContext returns who makes the call that ctx is of: the zero Caller if it is
-// one that needs no token.
+// CallerFromContext returns the caller of the call that ctx belongs to. It is the zero Caller for a
+// call that needs no token.
 func CallerFromContext(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerContextKey{}).(Caller)
 	return c
 }
 
-// authenticateAndTrustConn finds the caller of a call by the token, by the session, or by the
-// socket that the call came through, in this order, and trusts the connection if it knows the
-// caller. It returns an error for an invalid token.
+// authenticateAndTrustConn identifies the caller by the token, by the session, or by the socket
+// that the call came through, in this order. It marks the connection of a known caller as trusted.
+// An invalid token is an error; a call without credentials returns the zero Caller.
 func (s *Server) authenticateAndTrustConn(r *http.Request) (c Caller, err error) {
 	defer func() {
 		if c != (Caller{}) {
@@ -87,7 +88,7 @@ func (s *Server) authenticateAndTrustConn(r *http.Request) (c Caller, err error)
 		}
 		c, ok := authenticateToken(s.cfg.APIKeys, strings.TrimSpace(token))
 		if !ok {
-			return Caller{}, unauthorizedProblem("the token is not one of this daemon's")
+			return Caller{}, unauthorizedProblem("the token is not valid for this daemon")
 		}
 		return c, nil
 	}
@@ -104,10 +105,11 @@ func unauthorizedProblem(detail string) *Problem {
 	return newProblem(http.StatusUnauthorized, "%s", detail)
 }
 
-// authenticateUnlessPublic lets a call in that needs a role, and returns why not. A token that is
-// none costs its address a slot of the throttle. One that is good always opens,
-// so that nobody is locked out by what others do from behind the same address:
-// tokens are random, and guessing them is not what the throttle is against.
+// authenticateUnlessPublic returns the caller of a call that needs a role, or an error if a call
+// that is not public has no valid credentials. Each invalid token counts against the throttle of
+// the caller's network. A valid token is accepted even if the throttle is exhausted, so that other
+// callers behind the same address cannot lock its holder out. Tokens are random and cannot be
+// guessed; the throttle only limits the work that invalid ones cause.
 func (s *Server) authenticateUnlessPublic(r *http.Request, needed Role) (Caller, error) {
 	c, err := s.authenticateAndTrustConn(r)
 	switch {
@@ -121,29 +123,29 @@ func (s *Server) authenticateUnlessPublic(r *http.Request, needed Role) (Caller,
 	return c, err
 }
 
-// checkRole returns why a caller may not do what needs a role.
+// checkRole returns the problem (403) of a caller that lacks the role needed, and nil if c has it.
 func checkRole(c Caller, needed Role) error {
 	if c.Role.Allows(needed) {
 		return nil
 	}
-	return newProblem(http.StatusForbidden, "%s has the role %s, and this needs %s", c.Name, c.Role, needed)
+	return newProblem(http.StatusForbidden, "%s has the role %s; this call needs the role %s", c.Name, c.Role, needed)
 }
 
-// How often an address may present a token that is none, or be in the audit without
-// a good one, and how many addresses are remembered at least, twice as many at most.
+// The limits of an untrustedThrottle: how often a network may present an invalid token, or cause
+// an audit entry without a valid one.
 const (
 	guessesPerSecond  = 0.5
 	guessBurst        = 20
-	throttledNetworks = 10_000
+	throttledNetworks = 10_000 // networks remembered: at least so many, at most twice as many
 )
 
-// An untrustedThrottle slows who has no good token.
+// An untrustedThrottle limits what callers without a valid token can do, by network.
 type untrustedThrottle struct {
 	mu       sync.Mutex                        // guards limiters
-	limiters recent.Map[string, *rate.Limiter] // by network
+	limiters recent.Map[string, *rate.Limiter] // by connlimit.NetworkPrefix
 }
 
-// allow reports whether one more may come from an address, and counts it.
+// allow reports whether the network of an address is within the limits, and counts the attempt.
 func (t *untrustedThrottle) allow(remote string) bool {
 	network := connlimit.NetworkPrefix(remote)
 	t.mu.Lock()
@@ -156,20 +158,22 @@ func (t *untrustedThrottle) allow(remote string) bool {
 	return l.Allow()
 }
 
-// retryAfterSeconds is how long one waits until another guess is heard.
+// retryAfterSeconds is the Retry-After of throttled and unavailable calls: the time after which
+// guessesPerSecond allows another token.
 const retryAfterSeconds = "2"
 
 func tooManyRequestsProblem() *Problem {
-	return newProblem(http.StatusTooManyRequests, "too many tokens that are none, from this address: wait %s seconds", retryAfterSeconds)
+	return newProblem(http.StatusTooManyRequests,
+		"too many invalid tokens from this address: wait %s seconds", retryAfterSeconds)
 }
 
-// acceptsHTML reports whether a person looks at the answer.
+// acceptsHTML reports whether the caller is a browser, which shows the answer to a person.
 func acceptsHTML(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// LocalRedirectPath returns where a form leads that asks for next: a path of this server,
-// / if next is anything else, as //evil.example would be.
+// LocalRedirectPath returns the path to redirect to after a form whose field is next. It returns
+// next if that is a path of this server, and / for anything else, as //evil.example.
 func LocalRedirectPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||

@@ -21,14 +21,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// maxResponseBytes is how much of an answer a Client reads, in bytes.
+// maxResponseBytes is how many bytes of an answer, or of one line of a streamed answer, a Client
+// reads.
 const maxResponseBytes = 256 << 20
 
-// A Client speaks to a daemon's API. Its methods are some of Daemon's, and may be
-// called at the same time. What the daemon refuses is a *Problem.
+// A Client calls a daemon's API. Its methods are a part of Daemon's, and are safe for concurrent
+// use. A call that the daemon refuses returns a *Problem.
 type Client struct {
 	Server string       // as http://127.0.0.1:8470
-	Token  string       // of a role that may make the calls; empty: HTTP uses the daemon's socket
+	Token  string       // of a role that may make the calls; empty: HTTP connects to the daemon's socket
 	HTTP   *http.Client // nil: http.DefaultClient
 }
 
@@ -37,17 +38,17 @@ func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
 	return all, c.getJSON(ctx, projectsPath, &all)
 }
 
-// PutProject makes a project, or changes it.
+// PutProject creates a project from the text of its file, or changes it.
 func (c *Client) PutProject(ctx context.Context, name string, file []byte) error {
 	return c.sendRequest(ctx, http.MethodPut, projectsPath+"/"+url.PathEscape(name), file, http.Header{"Content-Type": {yamlTypes[0]}}, nil)
 }
 
-// ControlProject asks a project for a state.
+// ControlProject changes the state of a project.
 func (c *Client) ControlProject(ctx context.Context, name string, a ProjectAction) error {
 	return c.sendRequest(ctx, http.MethodPost, projectAPIPath(name, string(a)), nil, nil, nil)
 }
 
-// Hosts returns a part of the hosts of a project.
+// Hosts returns a page of the hosts of a project.
 func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *HostListPage, err error) {
 	order := "asc"
 	if q.Descending {
@@ -58,22 +59,22 @@ func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *Hos
 	return page, c.getJSON(ctx, path, &page)
 }
 
-// ProjectActiveVisits returns the visits in hand.
+// ProjectActiveVisits returns the visits in flight of a project.
 func (c *Client) ProjectActiveVisits(ctx context.Context, name string) (all []ActiveVisit, err error) {
 	return all, c.getJSON(ctx, projectAPIPath(name, "visits"), &all)
 }
 
-// ProjectThroughput returns what a project did lately.
+// ProjectThroughput returns the recent throughput of a project, as Daemon.ProjectThroughput.
 func (c *Client) ProjectThroughput(ctx context.Context, name string, coarse bool) (all []ThroughputSample, err error) {
 	return all, c.getJSON(ctx, projectAPIPath(name, "throughput", "coarse", strconv.FormatBool(coarse)), &all)
 }
 
-// Brakes returns the brakes that are on.
+// Brakes returns the brakes in force.
 func (c *Client) Brakes(ctx context.Context) (all []Brake, err error) {
 	return all, c.getJSON(ctx, brakesPath, &all)
 }
 
-// SetBrake stops or slows a host, and returns the brake that is on it then.
+// SetBrake stops or slows a host in all projects, and returns the new brake.
 func (c *Client) SetBrake(ctx context.Context, host string, o BrakeRequest) (b *Brake, err error) {
 	body, err := json.Marshal(o)
 	if err != nil {
@@ -83,13 +84,13 @@ func (c *Client) SetBrake(ctx context.Context, host string, o BrakeRequest) (b *
 	return b, c.sendRequest(ctx, http.MethodPut, brakesPath+"/"+url.PathEscape(host), body, header, &b)
 }
 
-// LiftBrake takes a brake off; reason is for the audit.
+// LiftBrake removes the brake of a host; reason is for the audit.
 func (c *Client) LiftBrake(ctx context.Context, host, reason string) error {
 	return c.sendRequest(ctx, http.MethodDelete, brakesPath+"/"+url.PathEscape(host), nil, http.Header{reasonHeader: {reason}}, nil)
 }
 
-// projectAPIPath returns the path of a call about a project, with the parameters that are not
-// empty.
+// projectAPIPath returns the path of a call about a project, with those of the query parameters
+// whose value is not empty.
 func projectAPIPath(name, rest string, namesAndValues ...string) string {
 	path := projectsPath + "/" + url.PathEscape(name) + "/" + rest
 	params := url.Values{}
@@ -104,12 +105,12 @@ func projectAPIPath(name, rest string, namesAndValues ...string) string {
 	return path
 }
 
-// getJSON asks for what is at path, and reads the answer into the value that into points at.
+// getJSON makes a GET call and decodes the answer into the value that into points to.
 func (c *Client) getJSON(ctx context.Context, path string, into any) error {
 	return c.sendRequest(ctx, http.MethodGet, path, nil, nil, into)
 }
 
-// open makes a call and returns the answer, whose body the caller closes.
+// open makes a call and returns the answer. The caller closes its body.
 func (c *Client) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(body))
 	if err != nil {
@@ -122,8 +123,8 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	return cmp.Or(c.HTTP, http.DefaultClient).Do(r)
 }
 
-// sendRequest makes a call, and reads the answer into the value that into points at, unless that
-// is nil.
+// sendRequest makes a call and decodes the answer into the value that into points to. If into is
+// nil, it discards the answer.
 func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
 	res, err := c.open(ctx, method, path, body, header)
 	if err != nil {
@@ -132,7 +133,8 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, body []by
 	return readResponse(res, into)
 }
 
-// readResponse reads an answer, and closes its body.
+// readResponse decodes an answer into the value that into points to, unless into is nil, and closes
+// its body. It returns the *Problem of a failed call.
 func readResponse(res *http.Response, into any) error {
 	respBody, err := io.ReadAll(io.LimitReader(res.Body, maxResponseBytes))
 	if err := errors.Join(err, res.Body.Close()); err != nil {
@@ -142,7 +144,7 @@ func readResponse(res *http.Response, into any) error {
 		p := &Problem{}
 		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		if media != "application/problem+json" || json.Unmarshal(respBody, p) != nil {
-			return newProblem(res.StatusCode, "%s is no daemon's answer: %s", res.Request.URL, res.Status)
+			return newProblem(res.StatusCode, "the answer of %s is not a decorum daemon's: %s", res.Request.URL, res.Status)
 		}
 		return p
 	}
@@ -150,13 +152,13 @@ func readResponse(res *http.Response, into any) error {
 		return nil
 	}
 	if err := json.Unmarshal(respBody, into); err != nil {
-		return fmt.Errorf("%s is no daemon's answer: %w", res.Request.URL, err)
+		return fmt.Errorf("the answer of %s is not a decorum daemon's: %w", res.Request.URL, err)
 	}
 	return nil
 }
 
-// Crawl returns an Inspector that asks the daemon about a project, or, where the server is a
-// crawl in the foreground, about the project CrawlName.
+// Crawl returns an Inspector that queries the daemon about a project. If Server is a crawl in the
+// foreground, name must be CrawlName.
 func (c *Client) Crawl(name string) Inspector { return crawlClient{c, name} }
 
 // A crawlClient is the Inspector of a crawl that another process runs.
@@ -165,7 +167,7 @@ type crawlClient struct {
 	name   string
 }
 
-// Report is part of Inspector. The hosts arrive while use reads them.
+// Report implements Inspector. The hosts arrive while use reads them.
 func (c crawlClient) Report(ctx context.Context, q ReportQuery, use func(*StreamedReport) error) error {
 	path := projectAPIPath(c.name, "report", "host", q.Host, "limit", strconv.Itoa(q.Limit))
 	decode, body, err := c.client.openLines(ctx, path)
@@ -176,49 +178,51 @@ func (c crawlClient) Report(ctx context.Context, q ReportQuery, use func(*Stream
 	s := &StreamedReport{Hosts: decodedLines[Host](decode)}
 	switch err := decode(&s.Totals); {
 	case err == io.EOF:
-		return fmt.Errorf("%s%s is no daemon's answer: it is empty", c.client.Server, path)
+		return fmt.Errorf("the answer of %s%s is not a decorum daemon's: it is empty", c.client.Server, path)
 	case err != nil:
 		return err
 	}
 	return use(s)
 }
 
-// ExplainURL is part of Inspector.
+// ExplainURL implements Inspector.
 func (c crawlClient) ExplainURL(ctx context.Context, u string) (e *URLExplanation, err error) {
 	return e, c.client.getJSON(ctx, projectAPIPath(c.name, "explain", "url", u), &e)
 }
 
-// FrontierStats is part of Inspector.
+// FrontierStats implements Inspector.
 func (c crawlClient) FrontierStats(ctx context.Context) (s *FrontierStats, err error) {
 	return s, c.client.getJSON(ctx, projectAPIPath(c.name, "frontier"), &s)
 }
 
-// FrontierURLs is part of Inspector.
+// FrontierURLs implements Inspector.
 func (c crawlClient) FrontierURLs(ctx context.Context, q FrontierURLQuery) iter.Seq2[*FrontierURL, error] {
 	return streamLines[FrontierURL](ctx, c.client, projectAPIPath(c.name, "frontier/urls",
 		"host", q.Host, "origin", q.Origin, "state", q.State, "limit", strconv.Itoa(q.Limit)))
 }
 
-// LedgerRecords is part of Inspector.
+// LedgerRecords implements Inspector.
 func (c crawlClient) LedgerRecords(ctx context.Context, q LedgerQuery) iter.Seq2[*ledger.Record, error] {
 	return streamLines[ledger.Record](ctx, c.client, projectAPIPath(c.name, "ledger", "url", q.URL, "host", q.Host))
 }
 
-// maxAddBodyBytes is how much of the lines one call of AddURLs sends, about, in bytes.
+// maxAddBodyBytes is about how many bytes of lines AddURLs sends in one call.
 const maxAddBodyBytes = 1 << 20
 
-// lastAddTimeout is how long AddURLs goes on when its context has ended.
+// lastAddTimeout is how long the last call of AddURLs may take after its context has ended.
 const lastAddTimeout = 5 * time.Second
 
-// AddURLs is part of Inspector. It makes a call for each MiB of lines, so that no call waits
-// for somebody who types them.
+// AddURLs implements Inspector. It makes a call for each MiB of lines, so that no call stays open
+// while a person types lines.
 func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*AddURLsResult, error) {
-	// A signal ends lines, and leaves the call that is made some time: what it takes is counted.
+	// After a signal the call in progress gets lastAddTimeout, so that its result is counted.
 	sendCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAddTimeout, cancel) })()
 	total := &AddURLsResult{}
 	var body bytes.Buffer
+	// send makes a call with the lines of body, adds its result to total, and empties body. A
+	// Problem may carry the result of the lines before the error.
 	send := func() error {
 		added := &AddURLsResult{}
 		header := http.Header{"Content-Type": {jsonLinesType}}
@@ -245,8 +249,8 @@ func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]
 	return total, send()
 }
 
-// lineToSend returns a line without what AddURLs does not read of an object: a line of a list
-// of URLs may be longer than the daemon takes.
+// lineToSend returns a line to send to the daemon. Of an object it keeps only the members that
+// AddURLs reads, because the line of an export may be longer than the daemon accepts.
 func lineToSend(line string) string {
 	var named struct {
 		URL      string `json:"url"`
@@ -256,11 +260,11 @@ func lineToSend(line string) string {
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &named) != nil {
 		return line
 	}
-	text, _ := json.Marshal(named) // of texts and a number: it cannot fail
+	text, _ := json.Marshal(named) // it cannot fail for two strings and a number
 	return string(text)
 }
 
-// add adds what became of more URLs.
+// add adds the counts of more to r, and keeps r.Refusals sorted, the most URLs first.
 func (r *AddURLsResult) add(more *AddURLsResult) {
 	r.Added += more.Added
 	r.Duplicates += more.Duplicates
@@ -268,7 +272,8 @@ func (r *AddURLsResult) add(more *AddURLsResult) {
 	r.InvalidLines += more.InvalidLines
 	for _, refusal := range more.Refusals {
 		i := slices.IndexFunc(r.Refusals, func(known RefusalSummary) bool {
-			return known.RefusedBy == refusal.RefusedBy && known.Rule == refusal.Rule && known.RuleFileURL == refusal.RuleFileURL
+			return known.RefusedBy == refusal.RefusedBy && known.Rule == refusal.Rule &&
+				known.RuleFileURL == refusal.RuleFileURL
 		})
 		if i < 0 {
 			r.Refusals = append(r.Refusals, refusal)
@@ -279,30 +284,31 @@ func (r *AddURLsResult) add(more *AddURLsResult) {
 	slices.SortStableFunc(r.Refusals, func(a, b RefusalSummary) int { return cmp.Compare(b.URLCount, a.URLCount) })
 }
 
-// openLines makes a call whose answer is JSON Lines. decode reads the next line, and returns
-// io.EOF after the last, and another error where the answer breaks off. The caller closes body.
+// openLines makes a call whose answer is JSON Lines. decode reads the next line into v. It returns
+// io.EOF after the last line, and another error if the answer breaks off. The caller closes body.
 func (c *Client) openLines(ctx context.Context, path string) (decode func(v any) error, body io.Closer, err error) {
 	res, err := c.open(ctx, http.MethodGet, path, nil, http.Header{"Accept": {jsonLinesType}})
 	if err != nil {
 		return nil, nil, err
 	}
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || media != jsonLinesType {
-		err := fmt.Errorf("%s is no daemon's answer: %s", res.Request.URL, res.Status)
+		err := fmt.Errorf("the answer of %s is not a decorum daemon's: %s", res.Request.URL, res.Status)
 		return nil, nil, cmp.Or(readResponse(res, nil), err)
 	}
 	limited := &io.LimitedReader{R: res.Body}
 	d := json.NewDecoder(limited)
 	return func(v any) error {
-		limited.N = maxResponseBytes // for one line
+		limited.N = maxResponseBytes // the limit of each line
 		err := d.Decode(v)
 		if err == nil || err == io.EOF && limited.N > 0 {
 			return err
 		}
-		return fmt.Errorf("the answer breaks off: has the process that gave it ended? %w", err)
+		return fmt.Errorf("the answer breaks off; the crawl's process may have ended: %w", err)
 	}, res.Body, nil
 }
 
-// decodedLines yields what decode, which openLines has returned, reads. An error is yielded last.
+// decodedLines yields the values that decode reads, a function that openLines returned. An error is
+// yielded last.
 func decodedLines[T any](decode func(v any) error) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for {
@@ -320,8 +326,8 @@ func decodedLines[T any](decode func(v any) error) iter.Seq2[*T, error] {
 	}
 }
 
-// streamLines makes a call whose answer is JSON Lines, and yields them. An error is yielded
-// last, also where the answer breaks off.
+// streamLines makes a call whose answer is JSON Lines, and yields the value of each line. An error
+// is yielded last, also if the answer breaks off.
 func streamLines[T any](ctx context.Context, c *Client, path string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		decode, body, err := c.openLines(ctx, path)

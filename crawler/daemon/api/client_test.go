@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// TestClient: what a client asks for is what the daemon is asked for, and comes
-// back as the daemon says it.
+// Each method of a client makes the matching call of the daemon, and returns the daemon's answer.
 func TestClient(t *testing.T) {
 	d := &fakeDaemon{fillsFields: true}
 	server := httptest.NewServer(newServer(t, d))
@@ -54,8 +53,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestClientIsRefused: a problem comes back as one, and what no daemon says is told
-// as that.
+// A daemon's problem comes back as a *Problem, and an answer that is not a daemon's is an error.
 func TestClientIsRefused(t *testing.T) {
 	server := httptest.NewServer(newServer(t, &fakeDaemon{err: Conflict("not now")}))
 	defer server.Close()
@@ -77,7 +75,7 @@ func TestClientIsRefused(t *testing.T) {
 	defer other.Close()
 	c.Server = other.URL
 	if _, err := c.Projects(t.Context()); err == nil {
-		t.Error("a page is taken for projects")
+		t.Error("an HTML page was accepted as a list of projects")
 	}
 	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) || p.Status != http.StatusTeapot {
 		t.Errorf("error %v", err)

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// collect returns what a stream yields, and its error.
+// collect returns the values of a stream, and its error.
 func collect[T any](values iter.Seq2[*T, error]) (all []*T, err error) {
 	for v, err := range values {
 		if err != nil {
@@ -37,7 +37,7 @@ func newCrawlClient(t *testing.T, d *fakeDaemon, token string) Inspector {
 	return (&Client{Server: server.URL, Token: token, HTTP: server.Client()}).Crawl("books")
 }
 
-// An Inspector of a client answers what the daemon's own Inspector answers.
+// The Inspector of a client returns the answers of the daemon's own Inspector.
 func TestCrawlClient(t *testing.T) {
 	d := &fakeDaemon{fillsFields: true}
 	got, want, ctx := newCrawlClient(t, d, operateToken), fakeInspector{d}, t.Context()
@@ -71,7 +71,7 @@ func TestCrawlClient(t *testing.T) {
 	}
 }
 
-// What callbacks gave a URL, and the body of its request, are for the role operate alone.
+// Only the role operate gets the data that callbacks attached to a URL, and the body of its request.
 func TestFrontierURLsHideSecrets(t *testing.T) {
 	for token, hasSecrets := range map[string]bool{operateToken: true, readToken: false} {
 		all, err := collect(newCrawlClient(t, &fakeDaemon{fillsFields: true}, token).FrontierURLs(t.Context(), FrontierURLQuery{}))
@@ -81,8 +81,8 @@ func TestFrontierURLsHideSecrets(t *testing.T) {
 	}
 }
 
-// An error before the first value is a problem. One that comes later breaks the answer off,
-// so that nobody takes a part for the whole.
+// An error before the first value is answered as a problem. A later error breaks the answer off, so
+// that no client takes a part for the whole.
 func TestStreamErrors(t *testing.T) {
 	streams := map[string]func(Inspector) error{
 		"report": func(i Inspector) error { return errorOf(FullReport(t.Context(), i.Report, ReportQuery{})) },
@@ -107,8 +107,8 @@ func TestStreamErrors(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// Long lists are added by several calls, and what became of them is added up. What was taken
-// before an error stays taken.
+// AddURLs sends a long list in several calls and sums their results. URLs that were added before an
+// error are counted.
 func TestCrawlClientAddsURLs(t *testing.T) {
 	d := &fakeDaemon{}
 	lines := func(n int, end error) iter.Seq2[string, error] {
@@ -150,7 +150,7 @@ func TestCrawlClientAddsURLs(t *testing.T) {
 	}
 }
 
-// A crawl in the foreground answers questions, and has no other call of the API.
+// The server of a crawl in the foreground has only the calls that an Inspector answers, and /healthz.
 func TestCrawlServer(t *testing.T) {
 	server := httptest.NewServer(crawlServerWithToken(NewCrawlServer(fakeInspector{&fakeDaemon{fillsFields: true}}, slog.New(slog.DiscardHandler))))
 	t.Cleanup(server.Close)
@@ -172,13 +172,13 @@ func TestCrawlServer(t *testing.T) {
 	}
 }
 
-// crawlServerWithToken has a server know the token of the tests.
+// crawlServerWithToken gives a server the key of the tests' token.
 func crawlServerWithToken(s *Server) *Server {
 	s.cfg.APIKeys = []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken)}
 	return s
 }
 
-// What a call takes that is under way when a signal comes is counted.
+// AddURLs counts the URLs of the call that is in progress when its context ends.
 func TestCrawlClientCountsAfterSignal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &fakeDaemon{onURL: func(string) error { cancel(); return nil }}
@@ -200,7 +200,7 @@ func TestCrawlClientCountsAfterSignal(t *testing.T) {
 	}
 }
 
-// A stuckWriter is a connection whose reader takes nothing: a write ends at its deadline.
+// A stuckWriter is a connection whose reader takes nothing, so that a write blocks until its deadline.
 type stuckWriter struct {
 	http.ResponseWriter
 	isWriting chan struct{} // closed by the first write
@@ -220,7 +220,7 @@ func (w *stuckWriter) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// The end of the server ends an answer that nobody reads.
+// The end of the server ends an answer whose reader takes nothing.
 func TestStopEndsStuckStream(t *testing.T) {
 	s := newServer(t, &fakeDaemon{fillsFields: true, streamLength: 1000})
 	w := &stuckWriter{ResponseWriter: httptest.NewRecorder(), isWriting: make(chan struct{}), deadlines: make(chan time.Time)}

@@ -14,16 +14,15 @@ import (
 
 const eventStreamType = "text/event-stream"
 
-// How often something is said on a stream, so that both sides notice when the other
-// has gone; and how soon a browser comes back.
 const (
+	// keepAliveInterval is the time between comments on a stream, by which each side notices that
+	// the other has gone.
 	keepAliveInterval = 15 * time.Second
-	reconnectDelay    = 3 * time.Second
+	reconnectDelay    = 3 * time.Second // until a browser reconnects
 )
 
-// streamEvents tells what happens as server-sent events, until the caller goes or the
-// server stops. What Last-Event-ID asks for is not kept: events go on with what
-// happens now, and pages ask anew for how things stand.
+// streamEvents answers with server-sent events until the caller goes or the server stops. Events
+// are not stored, so it ignores Last-Event-ID: a page that reconnects fetches the present state.
 func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	if err := s.eventStreams.begin(CallerFromContext(r.Context()).Role); err != nil {
 		return reply{}, err
@@ -41,16 +40,16 @@ func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, er
 	}}, nil
 }
 
-// eventStreams are the streams of events that callers read. They are counted, and all end when
-// the server stops.
+// eventStreams limits the number of open event streams, and ends all of them when the server stops.
 type eventStreams struct {
-	max         int             // of streams at a time
-	openCount   atomic.Int64    // streams that have begun and not ended
-	stopContext context.Context // ends when streams have to end
-	stopAll     func()          // ends stopContext
+	max         int             // streams open at a time
+	openCount   atomic.Int64    // streams open now
+	stopContext context.Context // done when all streams must end
+	stopAll     func()          // cancels stopContext
 }
 
-// begin counts a stream for a caller of a role, which ends with end, or refuses it.
+// begin counts a new stream of a caller with the given role, or refuses it with 503. The caller of
+// begin calls end when the stream has ended.
 func (s *eventStreams) begin(role Role) error {
 	limit := s.max
 	if role != RoleOperate {
@@ -58,16 +57,20 @@ func (s *eventStreams) begin(role Role) error {
 	}
 	if s.openCount.Add(1) > int64(limit) {
 		s.openCount.Add(-1)
-		return newProblem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", limit)
+		return newProblem(http.StatusServiceUnavailable, "%d event streams are open, which is the limit", limit)
 	}
 	return nil
 }
 
-// end counts a stream that has ended.
+// end releases the place of a stream that begin counted.
 func (s *eventStreams) end() { s.openCount.Add(-1) }
 
-// writeEvents writes events, which end with ctx, until that is done or the server stops.
-func (s *eventStreams) writeEvents(ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event]) error {
+// writeEvents writes events to w until events ends, ctx is done, or the server stops. events must
+// end when ctx is done; cancel cancels ctx.
+func (s *eventStreams) writeEvents(
+	ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event],
+) error {
+	// Read the events in a goroutine, which ends before writeEvents returns.
 	ch := make(chan Event)
 	producerDone := make(chan struct{})
 	go func() {
@@ -82,10 +85,11 @@ func (s *eventStreams) writeEvents(ctx context.Context, cancel func(), w http.Re
 	}()
 	defer func() { cancel(); <-producerDone }()
 	w.Header().Set("Content-Type", eventStreamType)
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep them back
+	w.Header().Set("X-Accel-Buffering", "no") // else nginx buffers the events
 	if err := writeAndFlush(w, fmt.Sprintf("retry: %d\n\n", reconnectDelay.Milliseconds())); err != nil {
 		return err
 	}
+	// Write each event as it comes, and a comment when there is none for keepAliveInterval.
 	ticker := time.NewTicker(keepAliveInterval)
 	defer ticker.Stop()
 	for id := 1; ; {
@@ -118,7 +122,8 @@ func writeEvent(w http.ResponseWriter, id int, e Event) error {
 	return writeAndFlush(w, fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", id, e.Type, text))
 }
 
-// writeAndFlush writes to a stream at once. Who does not take it in time is left.
+// writeAndFlush writes to a stream without buffering. It fails if the caller does not take the text
+// within writeTimeout.
 func writeAndFlush(w http.ResponseWriter, text string) error {
 	extendWriteDeadline(w)
 	if _, err := w.Write([]byte(text)); err != nil {
@@ -127,18 +132,19 @@ func writeAndFlush(w http.ResponseWriter, text string) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// An Event is something that happened.
+// An Event is something that happened in the daemon or in a project.
 type Event struct {
-	At           time.Time         `json:"at"`
-	Type         string            `json:"type"`              // state, visit, sample, brake, file, warning or missed
-	Project      string            `json:"project,omitempty"` // empty: of the daemon
-	Host         string            `json:"host,omitempty"`
-	URL          string            `json:"url,omitempty"`
-	Status       int               `json:"status,omitempty"`  // of a visit; 0: no answer came
-	Duration     Milliseconds      `json:"took_ms,omitempty"` // of a visit: from the request to the end of the answer
-	Bytes        int64             `json:"bytes,omitempty"`   // of the body of a visit, as decoded
-	State        ProjectState      `json:"state,omitempty"`   // of an event of type state: what the project does now
-	Throughput   *ThroughputSample `json:"sample,omitempty"`  // of an event of type sample: the last second
-	Message      string            `json:"text,omitempty"`    // for people
-	MissedEvents int               `json:"missed,omitempty"`  // events that were not told
+	At         time.Time         `json:"at"`
+	Type       string            `json:"type"`              // state, visit, sample, brake, file, warning or missed
+	Project    string            `json:"project,omitempty"` // absent: an event of the daemon
+	Host       string            `json:"host,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	Status     int               `json:"status,omitempty"`  // of a visit; 0: no answer came
+	Duration   Milliseconds      `json:"took_ms,omitempty"` // of a visit: from the request to the end of the answer
+	Bytes      int64             `json:"bytes,omitempty"`   // of a visit: the size of the body, as decoded
+	State      ProjectState      `json:"state,omitempty"`   // of an event of type state: the new state
+	Throughput *ThroughputSample `json:"sample,omitempty"`  // of an event of type sample: the last second
+	Message    string            `json:"text,omitempty"`    // for people
+	// MissedEvents counts the events that this stream lost, in an event of type missed.
+	MissedEvents int `json:"missed,omitempty"`
 }

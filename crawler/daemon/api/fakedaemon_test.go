@@ -17,17 +17,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// Tokens of the tests.
+// The tokens of the tests.
 const (
 	operateToken = "a-token-that-may-operate"
 	readToken    = "a-token-that-may-read"
 )
 
-// A fakeDaemon is a Daemon that says what a test wants to hear, and remembers what it
-// was asked to do. With it the HTTP layer is tested, and nothing else.
+// A fakeDaemon is a Daemon that returns the answers that a test sets, and records its calls. Tests
+// use it to test the HTTP layer alone.
 type fakeDaemon struct {
-	fillsFields bool  // answers have something in every field; else nothing
-	err         error // of every call
+	fillsFields bool  // answers have a value in every field; false: answers are empty
+	err         error // the error of every call
 	events      []Event
 	readyErr    error
 
@@ -35,9 +35,9 @@ type fakeDaemon struct {
 	calls        []string
 	brakes       []Brake
 	urls         []string
-	streamErr    error              // of a stream, after its values
-	streamLength int                // values of a stream; 0: one
-	onURL        func(string) error // called with each URL that is taken
+	streamErr    error              // the error of a stream, after its values
+	streamLength int                // the number of values of a stream; 0: one
+	onURL        func(string) error // called with each URL that AddURLs reads
 }
 
 func (d *fakeDaemon) recordCall(words ...string) error {
@@ -53,7 +53,7 @@ func (d *fakeDaemon) recordedCalls() []string {
 	return append([]string{}, d.calls...)
 }
 
-// fakeAnswer returns a T as the script wants it.
+// fakeAnswer returns an empty T, or one with all fields filled, as d.fillsFields says, and d.err.
 func fakeAnswer[T any](d *fakeDaemon) (T, error) {
 	var v T
 	if d.err == nil && d.fillsFields {
@@ -62,7 +62,7 @@ func fakeAnswer[T any](d *fakeDaemon) (T, error) {
 	return v, d.err
 }
 
-// fillValue puts something into everything that JSON shows of v.
+// fillValue sets every field of v that JSON shows.
 func fillValue(v reflect.Value, depth int) {
 	if t, ok := v.Addr().Interface().(*time.Time); ok {
 		*t = time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
@@ -110,7 +110,7 @@ func (d *fakeDaemon) Projects(context.Context) ([]Project, error) { return fakeA
 func (d *fakeDaemon) Project(context.Context, string) (*Project, error) {
 	p, err := fakeAnswerPointer[Project](d)
 	if p != nil {
-		p.State = StateRunning // no project is without
+		p.State = StateRunning // every project has a state
 	}
 	return p, err
 }
@@ -134,7 +134,7 @@ func (d *fakeDaemon) Inspector(_ context.Context, name string) (Inspector, error
 	return fakeInspector{d}, err
 }
 
-// A fakeInspector answers for a project of a fakeDaemon.
+// A fakeInspector is the Inspector of a project of a fakeDaemon.
 type fakeInspector struct{ *fakeDaemon }
 
 func (d fakeInspector) FrontierStats(context.Context) (*FrontierStats, error) {
@@ -149,7 +149,7 @@ func (d fakeInspector) LedgerRecords(_ context.Context, q LedgerQuery) iter.Seq2
 	return fakeStream[ledger.Record](d.fakeDaemon)
 }
 
-// fakeStream yields a value as often as the fakeDaemon is told, and then its streamErr.
+// fakeStream yields streamLength values, and then streamErr if that is set.
 func fakeStream[T any](d *fakeDaemon) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for range max(d.streamLength, 1) {
@@ -263,7 +263,7 @@ func fakeAnswerPointer[T any](d *fakeDaemon) (*T, error) {
 	return &v, nil
 }
 
-// newServer returns a server of d, with a page that says where it was called.
+// newServer returns a server of d, with a page that answers with the path of the request.
 func newServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) *Server {
 	t.Helper()
 	audit, err := OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotationLimits{})
@@ -299,7 +299,7 @@ type testRequest struct {
 	header             []string // names and values
 }
 
-// withToken adds a token.
+// withToken returns the request with a token.
 func (c testRequest) withToken(token string) testRequest {
 	if token != "" {
 		c.header = append(c.header[:len(c.header):len(c.header)], "Authorization", "Bearer "+token)
@@ -307,13 +307,13 @@ func (c testRequest) withToken(token string) testRequest {
 	return c
 }
 
-// withHeader adds a header.
+// withHeader returns the request with one more header.
 func (c testRequest) withHeader(name, value string) testRequest {
 	c.header = append(c.header[:len(c.header):len(c.header)], name, value)
 	return c
 }
 
-// sendTo makes the call.
+// sendTo sends the request to a handler and returns the answer.
 func (c testRequest) sendTo(s http.Handler) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(c.method, "http://127.0.0.1:8470"+c.path, strings.NewReader(c.body))
 	for i := 0; i < len(c.header); i += 2 {
@@ -327,7 +327,7 @@ func (c testRequest) sendTo(s http.Handler) *httptest.ResponseRecorder {
 	return w
 }
 
-// exampleRequest returns a call of a route that makes sense.
+// exampleRequest returns a valid call of a route.
 func (rt *route) exampleRequest() testRequest {
 	path := strings.NewReplacer("{project}", "books", "{host}", "example.com", "{origin}", "https%3A%2F%2Fexample.com").Replace(rt.path)
 	c := testRequest{method: rt.method, path: path}

@@ -11,13 +11,15 @@ import (
 	"strings"
 )
 
-// The handlers of what can be asked. They read the query, and hand the daemon's
-// answer on.
+// The handlers of calls that change nothing. They read the query, call the Daemon and return its
+// answer.
 
 func (s *Server) listProjects(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	return jsonListReply(s.daemon.Projects(r.Context()))
 }
 
+// getProject answers with a project, or, if the caller accepts YAML and has the role operate, with
+// its file.
 func (s *Server) getProject(w http.ResponseWriter, r *http.Request) (reply, error) {
 	w.Header().Set("Vary", "Accept")
 	if !strings.Contains(r.Header.Get("Accept"), "yaml") {
@@ -30,7 +32,7 @@ func (s *Server) getProject(w http.ResponseWriter, r *http.Request) (reply, erro
 	return rawReply("application/yaml", text), err
 }
 
-// defaultHostLimit is how many hosts a page has if the caller does not say.
+// defaultHostLimit is the number of hosts on a page if the query has no limit.
 const defaultHostLimit = 50
 
 func (s *Server) listHosts(w http.ResponseWriter, r *http.Request) (reply, error) {
@@ -46,7 +48,7 @@ func (s *Server) listHosts(w http.ResponseWriter, r *http.Request) (reply, error
 	return jsonReply(page, err)
 }
 
-// setPageLinks names the pages before and after one (RFC 8288).
+// setPageLinks adds Link headers for the next and the previous page (RFC 8288).
 func setPageLinks(h http.Header, u *url.URL, offset, limit, total int) {
 	link := func(rel string, offset int) {
 		q := u.Query()
@@ -66,6 +68,8 @@ func (s *Server) getHost(_ http.ResponseWriter, r *http.Request) (reply, error) 
 	return jsonReply(s.daemon.HostDetail(r.Context(), r.PathValue("project"), r.PathValue("host")))
 }
 
+// getRobotsFile answers with a version of a robots.txt, and with its difference from the version
+// that the parameter against names.
 func (s *Server) getRobotsFile(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
 	get := func(version string) (*RobotsFile, error) {
@@ -113,20 +117,21 @@ func (s *Server) getHealth(http.ResponseWriter, *http.Request) (reply, error) {
 	return reply{body: Health{Status: "ok"}}, nil
 }
 
-// getReadiness answers 503 while a project that should run does not. The call needs no token,
-// so the status names no project; a caller who may read gets each reason.
+// getReadiness answers with 503 while a project that should run does not. The call needs no token,
+// so the status names no project. A caller with the role read gets each reason.
 func (s *Server) getReadiness(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	err := s.daemon.CheckReady(r.Context())
 	if err == nil {
 		return reply{body: Health{Status: "ok"}}, nil
 	}
+	// Split an error of several projects, and choose a status that fits all reasons.
 	reasons := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { // of errors.Join
 		reasons = joined.Unwrap()
 	}
-	h := Health{Status: "a project does not run that should"}
+	h := Health{Status: "a project that should run does not"}
 	if !slices.ContainsFunc(reasons, func(err error) bool { return !errors.Is(err, ErrDiskFull) }) {
-		h.Status = "a project waits for room on the disk"
+		h.Status = "a project waits for free disk space"
 	}
 	if c, err := s.authenticateAndTrustConn(r); err == nil && c.Role.Allows(RoleRead) {
 		for _, reason := range reasons {
@@ -150,7 +155,7 @@ func (s *Server) getOpenAPI(http.ResponseWriter, *http.Request) (reply, error) {
 	return rawReply("application/json", openAPIDocument(s.cfg.Version)), nil
 }
 
-// The handlers of what changes something.
+// The handlers of calls that change something.
 
 func (s *Server) putProject(w http.ResponseWriter, r *http.Request) (reply, error) {
 	text, err := io.ReadAll(r.Body)
@@ -169,8 +174,8 @@ func (s *Server) deleteProject(_ http.ResponseWriter, r *http.Request) (reply, e
 	return reply{}, s.daemon.DeleteProject(r.Context(), r.PathValue("project"))
 }
 
-// controlHandler returns the handler that asks a project for a state, and tells in which it is
-// then.
+// controlHandler returns a handler that changes the state of a project and answers with the project
+// in its new state.
 func controlHandler(a ProjectAction) func(*Server, http.ResponseWriter, *http.Request) (reply, error) {
 	return func(s *Server, _ http.ResponseWriter, r *http.Request) (reply, error) {
 		if err := s.daemon.ControlProject(r.Context(), r.PathValue("project"), a); err != nil {
@@ -184,8 +189,8 @@ func (s *Server) reloadProjects(_ http.ResponseWriter, r *http.Request) (reply, 
 	return jsonListReply(s.daemon.ReloadProjects(r.Context()))
 }
 
-// queryNumber returns the value of a parameter that route.checkParams has found to be a number,
-// or defaultValue if the query has none.
+// queryNumber returns the value of a parameter, or defaultValue if the query lacks it.
+// route.checkParams has checked that the value is a number.
 func queryNumber(q url.Values, name string, defaultValue int) int {
 	if n, err := strconv.Atoi(q.Get(name)); err == nil {
 		return n

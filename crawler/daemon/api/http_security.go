@@ -10,17 +10,18 @@ import (
 	"strings"
 )
 
-// The paths of the page that need no login: they say nothing of the crawls.
+// The paths of the page that need no login, because they reveal nothing about the crawls.
 const (
 	loginPath  = "/login"
 	botPath    = "/bot"
 	assetsPath = "/assets/"
 )
 
-// setSecurityHeaders says what no answer of ours may be used for. The page has no script
-// or style but those of files of its own.
+// setSecurityHeaders sets the headers that restrict what browsers do with an answer. The page
+// loads its scripts and styles only from files of this server.
 func setSecurityHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would be sent with Origin: null
@@ -29,24 +30,24 @@ func setSecurityHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// setHSTS makes browsers use only TLS for a year (RFC 6797) after their first visit
-// by TLS. It does nothing on localhost, where services on other ports may have no TLS.
-// Browsers ignore the header for addresses.
+// setHSTS makes browsers use only TLS for a year after their first visit over TLS (RFC 6797). It
+// does nothing on localhost, where services on other ports may lack TLS. Browsers ignore the
+// header for IP addresses.
 func setHSTS(h http.Header, r *http.Request) {
 	if r.TLS != nil && !isLocalhost(hostName(r.Host)) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
 
-// isExemptFromHostCheck reports whether a path is for those who watch the process, or check its
-// signatures, by whatever name they know it.
+// isExemptFromHostCheck reports whether a path is served under any host name: to monitors of the
+// process, and to servers that check its signatures.
 func isExemptFromHostCheck(path string) bool {
 	return path == healthPath || path == readyPath || path == keyDirectoryPath
 }
 
-// isAllowedHostHeader reports whether a Host header is a name of the daemon: an address, a name
-// of loopback, or one of allowedHosts. No name of somebody else's leads here
-// then, whatever it resolves to.
+// isAllowedHostHeader reports whether a Host header is a name of the daemon: an IP address, a name
+// of localhost, or one of allowedHosts. A browser that resolved another site's name to this
+// daemon's address is refused.
 func isAllowedHostHeader(host string, allowedHosts []string) bool {
 	host = hostName(host)
 	_, err := netip.ParseAddr(host)
@@ -66,11 +67,12 @@ func isLocalhost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// maxPageFormBytes is how long a form of the page may be: one may be a list of URLs.
+// maxPageFormBytes is the limit of a form of the page, in bytes. A form may hold a list of URLs.
 const maxPageFormBytes = 8 << 20
 
-// authorizeAndServePage lets a browser in to the page. What a form of it changes is in the
-// audit, as is what a call of the API does.
+// authorizeAndServePage serves the page to a caller with the role that requiredPageRole returns,
+// and redirects a browser without a session to the login. It records forms that may change
+// something in the audit, as the API does with its calls.
 func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 	r = requestWithAuditNote(r)
 	c, err := s.authorize(w, r, requiredPageRole(r))
@@ -86,11 +88,12 @@ func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c == (Caller{}) {
-		c, _ = s.authenticateAndTrustConn(r) // an open page may greet who is logged in
+		c, _ = s.authenticateAndTrustConn(r) // a public page shows the caller's name if there is one
 	}
 	if strings.HasPrefix(r.URL.Path, assetsPath) {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
+	// Serve the page, and keep its status for the audit.
 	r.Body = http.MaxBytesReader(w, r.Body, maxPageFormBytes)
 	authorized := withCaller(r, c)
 	sw := &statusRecorder{ResponseWriter: w}
@@ -100,7 +103,7 @@ func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requiredPageRole returns what a call of the page needs.
+// requiredPageRole returns the role that a request for the page needs.
 func requiredPageRole(r *http.Request) Role {
 	switch path := r.URL.Path; {
 	case isUnsafeMethod(r.Method):
@@ -111,13 +114,13 @@ func requiredPageRole(r *http.Request) Role {
 	return RoleRead
 }
 
-// A statusRecorder remembers the status of an answer.
+// A statusRecorder is a ResponseWriter that records the status of the answer.
 type statusRecorder struct {
 	http.ResponseWriter
-	status int
+	status int // the final status; 0: no header was written
 }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter.
 func (w *statusRecorder) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
@@ -125,5 +128,5 @@ func (w *statusRecorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

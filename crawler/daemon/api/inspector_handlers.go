@@ -11,29 +11,33 @@ import (
 	"time"
 )
 
-// inspectorHandlers are the handlers of calls that an Inspector answers: that of a daemon's project,
-// or of a crawl in the foreground.
+// inspectorHandlers holds the handlers of calls that an Inspector answers, of a daemon's project or
+// of a crawl in the foreground.
 type inspectorHandlers struct {
 	inspectorOf  func(ctx context.Context, project string) (Inspector, error)
-	eventStreams *eventStreams // whose end ends answers, too
+	eventStreams *eventStreams // its stopContext ends streamed answers and bodies as well
 	log          *slog.Logger
 }
 
 func (h *inspectorHandlers) explainURL(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	u := r.URL.Query().Get("url")
 	if u == "" {
-		return reply{}, newProblem(http.StatusBadRequest, "url is compulsory: the URL to explain")
+		return reply{}, newProblem(http.StatusBadRequest, "the parameter url is required: the URL to explain")
 	}
 	return jsonReply(i.ExplainURL(r.Context(), u))
 }
 
+// getReport answers with one JSON object, or, if the caller accepts JSON Lines, with a stream that
+// does not hold all hosts in memory.
 func (h *inspectorHandlers) getReport(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
 	w.Header().Set("Vary", "Accept")
 	q := r.URL.Query()
 	reportQuery := ReportQuery{Host: q.Get("host"), Limit: queryNumber(q, "limit", 100)}
 	if strings.Contains(r.Header.Get("Accept"), jsonLinesType) {
 		return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
-			return i.Report(r.Context(), reportQuery, func(report *StreamedReport) error { return report.WriteJSONLines(w) })
+			return i.Report(r.Context(), reportQuery, func(report *StreamedReport) error {
+				return report.WriteJSONLines(w)
+			})
 		}), nil
 	}
 	return jsonReply(FullReport(r.Context(), i.Report, reportQuery))
@@ -43,8 +47,8 @@ func (h *inspectorHandlers) getFrontierStats(i Inspector, _ http.ResponseWriter,
 	return jsonReply(i.FrontierStats(r.Context()))
 }
 
-// listFrontierURLs streams URLs of the frontier. What callbacks gave a URL, and the body of
-// its request, may be secret: only who may operate gets them.
+// listFrontierURLs streams URLs of the frontier. The data that callbacks attached to a URL and the
+// body of its request may be secret, so only callers with the role operate get them.
 func (h *inspectorHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
 	urlQuery := FrontierURLQuery{
@@ -72,10 +76,13 @@ func (h *inspectorHandlers) listLedgerRecords(i Inspector, _ http.ResponseWriter
 	}), nil
 }
 
-// addURLs queues what the body names. It is read as fast as it is taken, and the
-// call goes on for as long as something comes.
+// addURLs queues the URLs of the body. It reads the body as fast as the Inspector accepts URLs. The
+// call lasts as long as the body does, unless a minute passes without a byte.
 func (h *inspectorHandlers) addURLs(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
-	body := &idleTimeoutReader{body: r.Body, serverStopping: h.eventStreams.stopContext.Done(), setDeadline: http.NewResponseController(w).SetReadDeadline}
+	body := &idleTimeoutReader{
+		body: r.Body, serverStopping: h.eventStreams.stopContext.Done(),
+		setDeadline: http.NewResponseController(w).SetReadDeadline,
+	}
 	lines := bodyLines(body)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
 		lines = jsonArrayStrings(body)
@@ -84,7 +91,9 @@ func (h *inspectorHandlers) addURLs(i Inspector, w http.ResponseWriter, r *http.
 	if err == nil {
 		return reply{body: added}, nil
 	}
-	_ = body.setDeadline(time.Now()) // net/http would read on, for as long as the caller waits
+	// Stop net/http from reading the rest of the body, for which the caller may wait.
+	_ = body.setDeadline(time.Now())
+	// Answer with the problem, and with what was added before it.
 	var p *Problem
 	switch {
 	case errors.As(err, &p):
@@ -92,7 +101,7 @@ func (h *inspectorHandlers) addURLs(i Inspector, w http.ResponseWriter, r *http.
 	case errors.Is(err, errStopping):
 		p = newProblem(http.StatusServiceUnavailable, "%w", errStopping)
 	case body.readErr != nil:
-		p = newProblem(http.StatusBadRequest, "the body ended before it should: %w", body.readErr)
+		p = newProblem(http.StatusBadRequest, "the body ended too early: %w", body.readErr)
 	default:
 		p = problemOf(h.log, r, err)
 	}

@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	sessionCookieName   = "decorum_session"
-	sessionLifetime     = 12 * time.Hour // how long a browser stays logged in
-	maxSessionsPerToken = 100            // of one token at a time; a new one replaces the token's session that ends first
+	sessionCookieName = "decorum_session"
+	sessionLifetime   = 12 * time.Hour // how long a browser stays logged in
+	// maxSessionsPerToken is the number of sessions of one token at a time. A new session replaces
+	// the token's session that ends first.
+	maxSessionsPerToken = 100
 )
 
-// loginSessions are the browsers that are logged in, by the hash of their id. They are
-// in memory only: after a restart one logs in again.
+// loginSessions holds the sessions of browsers that are logged in. It keeps them in memory only:
+// after a restart of the daemon, people log in again.
 type loginSessions struct {
-	mu       sync.Mutex
-	byIDHash map[[sha256.Size]byte]loginSession
+	mu       sync.Mutex                         // guards byIDHash
+	byIDHash map[[sha256.Size]byte]loginSession // by the SHA-256 of the session's ID; made by create
 }
 
 type loginSession struct {
@@ -30,7 +32,7 @@ type loginSession struct {
 	expiresAt time.Time
 }
 
-// create opens a session and returns its id.
+// create opens a session and returns its ID.
 func (s *loginSessions) create(c Caller, now time.Time) string {
 	id := rand.Text()
 	s.mu.Lock()
@@ -43,11 +45,11 @@ func (s *loginSessions) create(c Caller, now time.Time) string {
 	return id
 }
 
-// evictOldestOfCallerIfAtLimit drops the caller's session that ends first if the caller has maxSessionsPerToken.
-// It keeps the sessions of other callers, so that a reader cannot end an operator's
-// session. It requires the lock.
+// evictOldestOfCallerIfAtLimit deletes the caller's session that ends first if the caller has
+// maxSessionsPerToken. It keeps the sessions of other callers, so that a caller with the role read
+// cannot end an operator's session. The caller holds s.mu.
 func (s *loginSessions) evictOldestOfCallerIfAtLimit(c Caller) {
-	var first [sha256.Size]byte
+	var first [sha256.Size]byte // the key of the session that ends first
 	count := 0
 	for id, sess := range s.byIDHash {
 		if sess.caller != c {
@@ -73,8 +75,8 @@ func sessionCookieNameFor(r *http.Request) string {
 	return sessionCookieName
 }
 
-// callerOf returns whose session it is: nobody's if it has ended. An id is found by
-// its hash, of which the time of the look-up says nothing of use.
+// callerOf returns the caller of a session, or the zero Caller if the session is unknown or has
+// ended. It looks the ID up by its hash, so that the duration does not help to guess an ID.
 func (s *loginSessions) callerOf(id string) Caller {
 	hash := sha256.Sum256([]byte(id))
 	s.mu.Lock()
@@ -87,27 +89,29 @@ func (s *loginSessions) callerOf(id string) Caller {
 	return sess.caller
 }
 
+// remove ends a session.
 func (s *loginSessions) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byIDHash, sha256.Sum256([]byte(id)))
 }
 
-// login opens a session for who has a token. A browser is sent on to where it
-// wanted to go, or back with ?failed=1; all others are told by the status.
+// login opens a session for the holder of a token. It redirects a browser to the page that it
+// wanted, or back to the login with ?failed=1. Other callers learn the result from the status.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if err := r.ParseForm(); err != nil {
 		return reply{}, bodyProblem(err)
 	}
 	c, ok := authenticateToken(s.cfg.APIKeys, strings.TrimSpace(r.PostForm.Get("token")))
 	if !ok {
-		err := unauthorizedProblem("the token is not one of this daemon's")
+		err := unauthorizedProblem("the token is not valid for this daemon")
 		if !s.wrongTokenThrottle.allow(r.RemoteAddr) {
 			err = tooManyRequestsProblem()
 		}
 		if !acceptsHTML(r) {
 			return reply{}, err
 		}
+		// Redirect a browser back to the login; the audit records the status that the redirect hides.
 		q := url.Values{"failed": {"1"}, "next": {LocalRedirectPath(r.PostForm.Get("next"))}}
 		if err.Status == http.StatusTooManyRequests {
 			q.Set("wait", retryAfterSeconds)
@@ -115,6 +119,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		pendingAuditEntryOf(r).statusOverride = err.Status
 		return redirectReply(w, loginPath+"?"+q.Encode()), nil
 	}
+	// Open the session.
 	connlimit.ConnFromContext(r.Context()).Trust()
 	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
@@ -136,8 +141,8 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
 	return reply{}, nil
 }
 
-// newSessionCookie returns the session's cookie; a negative lifetime deletes it. It goes nowhere but
-// back here, and no script can read it.
+// newSessionCookie returns the session's cookie; a negative lifetime deletes it. Browsers send the
+// cookie only with requests that pages of this server make, and hide it from scripts.
 func newSessionCookie(r *http.Request, id string, lifetime time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: sessionCookieNameFor(r), Value: id, Path: "/", MaxAge: int(lifetime / time.Second),

@@ -63,7 +63,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	operator, reader := Caller{"a", RoleOperate}, Caller{"b", RoleRead}
 	other := s.create(operator, now)
 	first := s.create(reader, now)
-	for i := range 1000 { // as the throttle does not hold who has a token
+	for i := range 1000 { // the throttle does not limit callers with a valid token
 		s.create(reader, now.Add(time.Duration(i+1)*time.Second))
 	}
 	if len(s.byIDHash) != maxSessionsPerToken+1 || s.callerOf(first) != (Caller{}) || s.callerOf(other) != operator {

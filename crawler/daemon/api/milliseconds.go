@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Milliseconds is a duration that JSON shows as milliseconds, rounded up: a
-// shortfall of less than one is not none.
+// Milliseconds is a duration that JSON shows as whole milliseconds. It is rounded up, so
+// that a shortfall of less than a millisecond does not show as 0.
 type Milliseconds time.Duration
 
-// MarshalJSON writes a whole number.
+// MarshalJSON writes a whole number of milliseconds.
 func (m Milliseconds) MarshalJSON() ([]byte, error) {
 	whole := (time.Duration(m) + time.Millisecond - 1) / time.Millisecond
 	return fmt.Append(nil, int64(whole)), nil
 }
 
-// UnmarshalJSON reads a whole number. One that no duration can hold, of 292 years
-// and more, is refused: it would wrap, and a long rest would be a short one.
+// UnmarshalJSON reads a whole number of milliseconds. It refuses a number too large for a
+// time.Duration (292 years and more), which would wrap and turn a long delay into a short one.
 func (m *Milliseconds) UnmarshalJSON(text []byte) error {
 	var whole int64
 	if err := json.Unmarshal(text, &whole); err != nil {

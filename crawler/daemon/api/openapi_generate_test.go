@@ -25,8 +25,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// This file makes openapi.json from the table of routes, the types of their requests and
-// answers, and the comments in their source. TestOpenAPIDocument compares and writes it.
+// This file generates openapi.json from the table of routes, the types of their requests and
+// answers, and the comments of these types. TestOpenAPIDocument compares and writes the file.
 
 // generateOpenAPI returns the OpenAPI document (3.1) of routes. Its version is openAPIVersion.
 func generateOpenAPI(t *testing.T, routes []route) []byte {
@@ -44,16 +44,16 @@ func generateOpenAPI(t *testing.T, routes []route) []byte {
 		"openapi": "3.1.0",
 		"info": schema{"title": "decorum", "version": openAPIVersion, "license": schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 			"description": "The API of a decorum daemon, a polite web crawler. Errors are problem details (RFC 9457). " +
-				"Times are RFC 3339; what ends in _ms is in milliseconds."},
+				"Times are RFC 3339; fields whose name ends in _ms are in milliseconds."},
 		"security": []schema{{"token": []string{}}, {"session": []string{}}},
 		"paths":    paths,
 		"components": schema{
 			"schemas": s.components,
-			"responses": schema{"Problem": schema{"description": "Why not",
+			"responses": schema{"Problem": schema{"description": "The problem",
 				"content": mediaTypeContent("application/problem+json", schema{"$ref": componentRefPrefix + "Problem"})}},
-			"parameters": schema{"Reason": schema{"name": reasonHeader, "in": "header", "description": "why, for the audit", "schema": schema{"type": "string"}}},
+			"parameters": schema{"Reason": schema{"name": reasonHeader, "in": "header", "description": "the reason of the call, for the audit", "schema": schema{"type": "string"}}},
 			"securitySchemes": schema{
-				"token":   schema{"type": "http", "scheme": "bearer", "description": "of the file token or token-read in the daemon's data directory"},
+				"token":   schema{"type": "http", "scheme": "bearer", "description": "the content of the file token or token-read in the daemon's data directory"},
 				"session": schema{"type": "apiKey", "in": "cookie", "name": sessionCookieName},
 			},
 		},
@@ -92,12 +92,12 @@ func (s *schemaBuilder) operation(rt *route) schema {
 	}
 	responses := op["responses"].(schema)
 	if rt.mayCreate {
-		responses["201"] = schema{"description": "Made", "headers": schema{"Location": schema{"schema": schema{"type": "string"}}}}
+		responses["201"] = schema{"description": "Created", "headers": schema{"Location": schema{"schema": schema{"type": "string"}}}}
 	}
 	return op
 }
 
-// successStatus returns the status of an answer that is none of failure.
+// successStatus returns the status of a successful answer.
 func (rt *route) successStatus() string {
 	if rt.responseBodyPrototype == nil {
 		return "204"
@@ -105,7 +105,7 @@ func (rt *route) successStatus() string {
 	return "200"
 }
 
-// responseSchema describes what a route gives.
+// responseSchema describes the answer of a route.
 func (s *schemaBuilder) responseSchema(rt *route) schema {
 	if rt.responseBodyPrototype == nil {
 		return schema{"description": "Done"}
@@ -123,7 +123,7 @@ func (s *schemaBuilder) responseSchema(rt *route) schema {
 
 var pathParamPattern = regexp.MustCompile(`{(\w+)}`)
 
-// parameters describes what stands in the path and the query, and the reason.
+// parameters describes the parameters of the path and the query, and the header with the reason.
 func (s *schemaBuilder) parameters(rt *route) []schema {
 	var all []schema
 	for _, m := range pathParamPattern.FindAllStringSubmatch(rt.path, -1) {
@@ -142,7 +142,7 @@ func (s *schemaBuilder) parameters(rt *route) []schema {
 	return all
 }
 
-// requestBody describes what a route takes.
+// requestBody describes the request body of a route; nil: it takes none.
 func (s *schemaBuilder) requestBody(rt *route) schema {
 	if len(rt.requestMediaTypes) == 0 {
 		return nil
@@ -167,16 +167,16 @@ func (s *schemaBuilder) requestBody(rt *route) schema {
 // A schema is a JSON Schema (2020-12).
 type schema = map[string]any
 
-// enumValues are the values of types that have few.
+// enumValues holds the values of the string types that have a fixed set.
 var enumValues = map[reflect.Type]any{
 	reflect.TypeFor[ProjectState](): []ProjectState{StateRunning, StatePausing, StatePaused, StateStopped, StateDone, StateFailed},
 	reflect.TypeFor[Role]():         []Role{RolePublic, RoleRead, RoleOperate},
 }
 
-// schemaBuilder makes the schemas of types as encoding/json writes them, by name.
+// A schemaBuilder makes the schemas of types as encoding/json writes them.
 type schemaBuilder struct {
-	components  map[string]schema
-	docComments map[string]string // what the source says of goTypeName(type), and of its fields: Type.Field
+	components  map[string]schema // by the name in componentNames
+	docComments map[string]string // the comments of types and fields, by goTypeName(type) and goTypeName(type).Field
 }
 
 var (
@@ -187,7 +187,7 @@ var (
 	bytesType         = reflect.TypeFor[[]byte]()
 )
 
-// componentRefPrefix is where a document has its schemas.
+// componentRefPrefix is the reference to the schemas of a document.
 const componentRefPrefix = "#/components/schemas/"
 
 // schemaOf returns the schema of a type, or a reference to it.
@@ -229,17 +229,17 @@ func (s *schemaBuilder) schemaOf(t reflect.Type) schema {
 	return schema{"type": "integer"}
 }
 
-// componentRef returns a reference to a struct's schema, which is made if it is not there.
+// componentRef returns a reference to a struct's schema, and creates the schema if it is missing.
 func (s *schemaBuilder) componentRef(t reflect.Type) schema {
 	name := componentNames[t]
 	if s.components[name] == nil {
-		s.components[name] = schema{} // for types that hold themselves
+		s.components[name] = schema{} // ends the recursion of types that contain themselves
 		s.components[name] = s.objectSchema(t)
 	}
 	return schema{"$ref": componentRefPrefix + name}
 }
 
-// goTypeName returns a type's name in Go, with its package if that is not this one.
+// goTypeName returns a type's name in Go, with its package unless that is this package.
 func goTypeName(t reflect.Type) string {
 	pkg := path.Base(t.PkgPath())
 	if pkg == path.Base(reflect.TypeFor[Project]().PkgPath()) {
@@ -262,10 +262,10 @@ func (s *schemaBuilder) objectSchema(t reflect.Type) schema {
 	return o
 }
 
-var goNamePattern = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // not URL, which is a word
+var goNamePattern = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // it does not match URL, which is an English word
 
-// descriptionOf returns what the source says of a struct, or of a field of it, with the
-// struct called as in the document, and the fields that it names as in JSON.
+// descriptionOf returns the comment of a struct, or of one of its fields, with the struct's name in
+// the document and the fields' names in JSON.
 func (s *schemaBuilder) descriptionOf(t reflect.Type, field string) string {
 	return goNamePattern.ReplaceAllStringFunc(s.docComments[strings.TrimSuffix(goTypeName(t)+"."+field, ".")], func(word string) string {
 		if name, ok := componentNames[t]; ok && word == t.Name() {
@@ -279,8 +279,8 @@ func (s *schemaBuilder) descriptionOf(t reflect.Type, field string) string {
 	})
 }
 
-// addFields adds the fields of a struct; those of structs in it come last, and give
-// way to fields of the same name further out.
+// addFields adds the fields of a struct. It adds those of embedded structs last; an outer field
+// hides an embedded field of the same name.
 func (s *schemaBuilder) addFields(t reflect.Type, properties schema, required *[]string) {
 	var inner []reflect.Type
 	for f := range t.Fields() {
@@ -308,7 +308,7 @@ func (s *schemaBuilder) addFields(t reflect.Type, properties schema, required *[
 	}
 }
 
-// allowNull adds null to the types of what may be nil.
+// allowNull adds null to the schema of a type that may be nil.
 func allowNull(p schema, t reflect.Type) schema {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -319,8 +319,8 @@ func allowNull(p schema, t reflect.Type) schema {
 	return p
 }
 
-// componentNames are the names of the OpenAPI document's schemas. Clients are
-// generated from them, so a type that is renamed in Go keeps its name here.
+// componentNames holds the names of the OpenAPI document's schemas. Clients are generated from
+// them, so a type that is renamed in Go keeps its name here.
 var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[CrawlerIdentities]():      "About",
 	reflect.TypeFor[AuditEntry]():             "AuditEntry",
@@ -379,8 +379,8 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[robots.Verdict]():         "robots.Verdict",
 }
 
-// parseDocComments returns what the source says of the types of the document's packages,
-// and of their fields, by goTypeName(type) and goTypeName(type).Field.
+// parseDocComments returns the comments of the types in the document's packages, and of their
+// fields, by goTypeName(type) and goTypeName(type).Field.
 func parseDocComments(t *testing.T) map[string]string {
 	t.Helper()
 	comments := map[string]string{}
@@ -406,8 +406,8 @@ func parseDocComments(t *testing.T) map[string]string {
 	return comments
 }
 
-// collectTypeComments adds what a file says of types and their fields. prefix is that of
-// goTypeName for its types.
+// collectTypeComments adds the comments of a file's types and their fields. prefix is the prefix
+// that goTypeName gives to these types.
 func collectTypeComments(comments map[string]string, f *ast.File, prefix string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		g, ok := n.(*ast.GenDecl)

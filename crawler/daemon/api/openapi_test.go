@@ -16,7 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// fetchDocument returns the document as it is served.
+// fetchDocument returns the OpenAPI document that the server serves.
 func fetchDocument(t *testing.T) map[string]any {
 	t.Helper()
 	w := testRequest{method: "GET", path: "/openapi.json"}.withToken(readToken).sendTo(newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.Version = "1.2.3" }))
@@ -27,7 +27,7 @@ func fetchDocument(t *testing.T) map[string]any {
 	return doc
 }
 
-// compileSchema returns the schema at a place of a document.
+// compileSchema returns the schema at a JSON Pointer of a document.
 func compileSchema(t *testing.T, doc any, at string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -42,8 +42,8 @@ func compileSchema(t *testing.T, doc any, at string) *jsonschema.Schema {
 	return s
 }
 
-// TestDocumentIsOpenAPI holds the document against the schema that the OpenAPI
-// Initiative has published.
+// TestDocumentIsOpenAPI validates the document with the schema that the OpenAPI Initiative
+// publishes.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	text, err := os.ReadFile("testdata/openapi-3.1.json")
 	if err != nil {
@@ -60,14 +60,13 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	if version := doc["info"].(map[string]any)["version"]; version != "1.2.3" {
 		t.Errorf("the version is %v", version)
 	}
-	doc["paths"].(map[string]any)["healthz"] = 1 // the check can fail
+	doc["paths"].(map[string]any)["healthz"] = 1 // an invalid document fails the check
 	if err := compileSchema(t, standard, "").Validate(any(doc)); err == nil {
 		t.Error("a document that is wrong passes")
 	}
 }
 
-// TestDocumentHasRoutes: each route of the table is in the document, and nothing
-// else is.
+// The document has exactly the routes of the table.
 func TestDocumentHasRoutes(t *testing.T) {
 	count := 0
 	names := map[string]bool{}
@@ -96,9 +95,9 @@ func TestDocumentHasRoutes(t *testing.T) {
 	}
 }
 
-// TestAnswersFitSchemas asks every route, of a daemon that has nothing to say and
-// of one that fills in everything, and holds the answers against the document. No
-// answer may have a field that the document does not name.
+// TestAnswersFitSchemas calls every route of a daemon with empty answers and of a daemon that fills
+// all fields, and validates the answers with the document. An answer must not have a field that the
+// document lacks.
 func TestAnswersFitSchemas(t *testing.T) {
 	doc := fetchDocument(t)
 	for _, s := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
@@ -135,7 +134,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 	}
 }
 
-// TestComponentNames: each schema has a name from componentNames, and no two have the same.
+// Each schema has a name from componentNames, and no two schemas share a name.
 func TestComponentNames(t *testing.T) {
 	s := &schemaBuilder{components: map[string]schema{}}
 	for _, rt := range routes {
@@ -159,8 +158,8 @@ func TestComponentNames(t *testing.T) {
 
 var update = flag.Bool("update", false, "write openapi.json again")
 
-// TestOpenAPIDocument: openapi.json is what the routes, the types and their comments make of
-// it now. With -update it is written again.
+// TestOpenAPIDocument compares openapi.json with the document generated from the routes, the types
+// and their comments. With -update it writes openapi.json.
 func TestOpenAPIDocument(t *testing.T) {
 	want := generateOpenAPI(t, routes)
 	if *update {
@@ -174,24 +173,23 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 }
 
-// TestDocumentHasComments: what the source says of fields is in the document, in which
-// they have the names of JSON.
+// The descriptions in the document are the comments of the source, with JSON names of fields.
 func TestDocumentHasComments(t *testing.T) {
 	s := &schemaBuilder{components: map[string]schema{}, docComments: parseDocComments(t)}
 	s.schemaOf(reflect.TypeFor[Brake]())
 	fields := s.components["Brake"]["properties"].(schema)
-	if got := fields["delay_ms"].(schema)["description"]; got != "else: at least this rest, one visit at a time" {
-		t.Errorf("of delay_ms it says %q", got)
+	if got := fields["delay_ms"].(schema)["description"]; got != "without stop: the shortest pause, and one visit at a time" {
+		t.Errorf("the description of delay_ms is %q", got)
 	}
 	s.schemaOf(reflect.TypeFor[Host]())
 	if got := s.components["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
-		t.Errorf("of coverage it says %q", got)
+		t.Errorf("the description of coverage is %q", got)
 	}
 	s.schemaOf(reflect.TypeFor[aiuse.Signal]())
 	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "its line number in the file, from 1; 0 if it is not from a file" {
-		t.Errorf("of line it says %q", got)
+		t.Errorf("the description of line is %q", got)
 	}
 	if got := s.components["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
-		t.Errorf("of Brake it says %q", got)
+		t.Errorf("the description of Brake is %q", got)
 	}
 }

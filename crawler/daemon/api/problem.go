@@ -8,18 +8,18 @@ import (
 	"net/http"
 )
 
-// A Problem is an error as the API tells it (RFC 9457).
+// A Problem is an error in the form that the API answers with (RFC 9457).
 type Problem struct {
 	Type   string `json:"type,omitempty"`   // empty: about:blank
 	Title  string `json:"title"`            // the name of the status
 	Status int    `json:"status"`           // the HTTP status of the answer
-	Detail string `json:"detail,omitempty"` // what to do about it
-	Err    error  `json:"-"`                // the cause, which no caller is told
-	// PartialResult is what was queued all the same, of URLs that were offered.
+	Detail string `json:"detail,omitempty"` // what is wrong, and what to do about it
+	Err    error  `json:"-"`                // the cause; it is not sent to the caller
+	// PartialResult says what a failed call that adds URLs had added before the error.
 	PartialResult *AddURLsResult `json:"taken,omitempty"`
 }
 
-// Error says what is wrong.
+// Error returns the detail, or the title if there is none.
 func (p *Problem) Error() string {
 	return cmp.Or(p.Detail, p.Title)
 }
@@ -27,25 +27,26 @@ func (p *Problem) Error() string {
 // Unwrap returns the cause, if there is one.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// NotFound is the problem of a name that nothing has.
+// NotFound returns the Problem (404) of an unknown name.
 func NotFound(format string, args ...any) *Problem {
 	return newProblem(http.StatusNotFound, format, args...)
 }
 
-// Conflict is the problem of something that cannot be as things stand.
+// Conflict returns the Problem (409) of a call that the present state rules out.
 func Conflict(format string, args ...any) *Problem {
 	return newProblem(http.StatusConflict, format, args...)
 }
 
-// Unavailable is the problem of something that will be there again.
+// Unavailable returns the Problem (503) of something that is temporarily unavailable.
 func Unavailable(format string, args ...any) *Problem {
 	return newProblem(http.StatusServiceUnavailable, format, args...)
 }
 
-// ErrDiskFull says that a project waits for room on the disk.
+// ErrDiskFull is the error of a project that waits for free disk space. Daemon.CheckReady
+// wraps it.
 var ErrDiskFull = errors.New("no room on the disk")
 
-// InvalidInput is the problem of input that makes no sense.
+// InvalidInput returns the Problem (422) of invalid input.
 func InvalidInput(format string, args ...any) *Problem {
 	return newProblem(http.StatusUnprocessableEntity, format, args...)
 }
@@ -55,7 +56,7 @@ func newProblem(status int, format string, args ...any) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: err.Error(), Err: err}
 }
 
-// writeProblem answers with a problem. That its reader has gone is no news.
+// writeProblem answers with a problem. It ignores a failed write: the caller has gone.
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	switch p.Status {
 	case http.StatusUnauthorized:
@@ -66,8 +67,8 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	_ = writeJSON(w, p.Status, "application/problem+json", p)
 }
 
-// problemOf returns what a caller is told of an error. What is not a Problem is
-// for the log: it may say more than a caller should know.
+// problemOf returns the Problem to answer with after an error. An error that is not a Problem
+// goes to the log alone, because it may say more than the caller should know.
 func problemOf(log *slog.Logger, r *http.Request, err error) *Problem {
 	var (
 		p        *Problem
@@ -77,22 +78,24 @@ func problemOf(log *slog.Logger, r *http.Request, err error) *Problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &tooLarge):
-		return newProblem(http.StatusRequestEntityTooLarge, "the body is longer than the %d bytes that this takes", tooLarge.Limit)
+		return newProblem(http.StatusRequestEntityTooLarge, "the body exceeds the limit of %d bytes", tooLarge.Limit)
 	case r.Context().Err() != nil:
-		return newProblem(statusClientClosedRequest, "the caller has gone")
+		return newProblem(statusClientClosedRequest, "the caller closed the connection")
 	}
-	log.Error("a call of the API failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	log.Error("an API call failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	return internalProblem()
 }
 
-// statusClientClosedRequest is for the audit, of a caller who did not wait for the answer.
+// statusClientClosedRequest is the status that the audit records for a caller who did not wait
+// for the answer.
 const statusClientClosedRequest = 499
 
 func internalProblem() *Problem {
-	return newProblem(http.StatusInternalServerError, "this should not be; the daemon's log says more")
+	return newProblem(http.StatusInternalServerError, "internal error: see the daemon's log")
 }
 
-// bodyProblem is the problem of a body that cannot be read.
+// bodyProblem returns the problem of a body that cannot be read. An error about its length stays
+// as it is: problemOf answers it with 413.
 func bodyProblem(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return err

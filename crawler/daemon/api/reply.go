@@ -8,20 +8,20 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-// A reply is what a call is answered with.
+// A reply is the answer to a call. It has a body, a writeBody, or neither.
 type reply struct {
-	status    int // 0: 200, or 204 if there is nothing to say
-	body      any // written as JSON
-	writeBody func(http.ResponseWriter) error
+	status    int                             // 0: 200, or 204 without body and writeBody
+	body      any                             // written as JSON
+	writeBody func(http.ResponseWriter) error // writes status, headers and body itself
 }
 
-// redirectReply sends a browser elsewhere.
+// redirectReply redirects a browser to path with 303.
 func redirectReply(w http.ResponseWriter, path string) reply {
 	w.Header().Set("Location", path)
 	return reply{status: http.StatusSeeOther}
 }
 
-// rawReply answers with bytes.
+// rawReply answers with text as it is, in the given content type.
 func rawReply(contentType string, text []byte) reply {
 	return reply{writeBody: func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", contentType)
@@ -40,16 +40,16 @@ func (a reply) statusCode() int {
 	return http.StatusOK
 }
 
-// writeTimeout is for how long nobody may take what is being written.
+// writeTimeout is how long one write to a caller may take.
 const writeTimeout = time.Minute
 
-// extendWriteDeadline gives what is written next its time, however long ago the call began.
-// Where there is no connection, in tests, there is no deadline.
+// extendWriteDeadline sets the deadline of the next write to writeTimeout from now, however long
+// ago the call began. It does nothing in tests that have no connection.
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
-// write answers.
+// write sends the answer.
 func (a reply) write(w http.ResponseWriter) error {
 	switch {
 	case a.writeBody != nil:
@@ -61,7 +61,7 @@ func (a reply) write(w http.ResponseWriter) error {
 	return writeJSON(w, a.statusCode(), "application/json", a.body)
 }
 
-// writeJSON answers with a value, or with 500 if it is none in JSON.
+// writeJSON answers with a value as JSON, or with 500 if the value cannot be encoded.
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -76,7 +76,7 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) err
 
 func jsonReply[T any](v T, err error) (reply, error) { return reply{body: v}, err }
 
-// jsonListReply answers with a list, which is none rather than nothing.
+// jsonListReply answers with a list. A nil list becomes [], not null.
 func jsonListReply[T any](v []T, err error) (reply, error) {
 	if v == nil {
 		v = []T{}

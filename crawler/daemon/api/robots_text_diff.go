@@ -6,49 +6,53 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A RobotsTextDiff is how two versions of a robots.txt differ, line by line. What
-// they mean to a crawler is compared by lint.Diff.
+// A RobotsTextDiff is the difference of the texts of two versions of a robots.txt, line by line.
+// lint.Diff compares what they mean to a crawler.
 type RobotsTextDiff struct {
-	OldSHA256        string           `json:"old_sha256"`
-	NewSHA256        string           `json:"new_sha256"`
-	AddedLineCount   int              `json:"added"`                // lines of new only
-	RemovedLineCount int              `json:"removed"`              // lines of old only
-	Lines            []RobotsDiffLine `json:"lines"`                // of both files, removed ones before those in their place
-	UncomparedLines  int              `json:"lines_left,omitempty"` // lines of both that were not compared, of files with more than 100,000
+	OldSHA256        string `json:"old_sha256"`
+	NewSHA256        string `json:"new_sha256"`
+	AddedLineCount   int    `json:"added"`   // lines of the new file only
+	RemovedLineCount int    `json:"removed"` // lines of the old file only
+	// Lines are the lines of both files. Removed lines come before the lines that replace them.
+	Lines []RobotsDiffLine `json:"lines"`
+	// UncomparedLines counts the lines of both files beyond the first 100,000 of each, which are not
+	// compared.
+	UncomparedLines int `json:"lines_left,omitempty"`
 }
 
-// A RobotsDiffLine is a line of one of two versions, or of both.
+// A RobotsDiffLine is a line of the old version, of the new version, or of both.
 type RobotsDiffLine struct {
 	Kind    string `json:"kind"`          // same, added or removed
-	OldLine int    `json:"old,omitempty"` // number of the line in the old file, from 1; none if it was added
-	NewLine int    `json:"new,omitempty"` // number of the line in the new file; none if it was removed
-	Text    string `json:"text"`          // without the end of the line
+	OldLine int    `json:"old,omitempty"` // number of the line in the old file, from 1; absent: the line was added
+	NewLine int    `json:"new,omitempty"` // number of the line in the new file, from 1; absent: the line was removed
+	Text    string `json:"text"`          // without the line ending
 }
 
-// Kinds of lines.
+// The values of RobotsDiffLine.Kind.
 const (
 	LineSame    = "same"
 	LineAdded   = "added"
 	LineRemoved = "removed"
 )
 
-// maxDiffLines is how many lines of a file are compared: what is beyond is counted
-// in RobotsTextDiff.UncomparedLines. Few files have a thousand.
+// maxDiffLines is how many lines of a file are compared. RobotsTextDiff.UncomparedLines counts
+// the rest. Few files have even a thousand lines.
 const maxDiffLines = 100_000
 
-// DiffRobotsLines compares the texts of two versions. It takes time in proportion to
-// their lines: where they differ in very many it finds a change, not the least.
+// DiffRobotsLines compares the texts of two versions. It takes time in proportion to the number of
+// their lines; if very many differ, the difference is correct but not the smallest.
 func DiffRobotsLines(old, new *RobotsFile) *RobotsTextDiff {
 	d := &RobotsTextDiff{OldSHA256: old.SHA256, NewSHA256: new.SHA256}
 	before, after := d.linesToCompare(old.Text), d.linesToCompare(new.Text)
 	d.Lines = make([]RobotsDiffLine, 0, max(len(before), len(after)))
-	pos := 0
+	pos := 0 // the next line of before, from 0
+	// appendSame adds the lines from pos to end, which both texts have, shift lines apart.
 	appendSame := func(end, shift int) {
 		for ; pos < end; pos++ {
 			d.Lines = append(d.Lines, RobotsDiffLine{LineSame, pos + 1, pos + 1 + shift, before[pos]})
 		}
 	}
-	shift := 0
+	shift := 0 // lines added minus lines removed so far
 	for _, c := range lcs.DiffLines(before, after) {
 		appendSame(c.Start, shift)
 		for ; pos < c.End; pos++ {
@@ -65,7 +69,8 @@ func DiffRobotsLines(old, new *RobotsFile) *RobotsTextDiff {
 	return d
 }
 
-// linesToCompare returns the lines of a text that are compared.
+// linesToCompare returns the first maxDiffLines lines of a text, and counts the rest in
+// d.UncomparedLines.
 func (d *RobotsTextDiff) linesToCompare(text string) []string {
 	var lines []string
 	for n, line := range robots.Lines(text) {

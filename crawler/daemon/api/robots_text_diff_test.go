@@ -37,7 +37,7 @@ func TestDiffRobots(t *testing.T) {
 	}
 }
 
-// Both files can be read off the difference of two, however many lines differ.
+// The difference of two files contains both of them completely, however many lines differ.
 func TestDiffRobotsIsWhole(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := func(lines, words int) string {
@@ -65,16 +65,16 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 		}
 		compared := min(tt.lines, maxDiffLines)
 		if !slices.Equal(before, strings.Split(old, "\n")[:compared]) || !slices.Equal(after, strings.Split(new, "\n")[:compared]) {
-			t.Errorf("%d lines: the files cannot be read off their difference", tt.lines)
+			t.Errorf("%d lines: the difference does not contain both files", tt.lines)
 		}
 		if want := 2 * (tt.lines - compared); d.UncomparedLines != want {
-			t.Errorf("%d lines: %d are left, want %d", tt.lines, d.UncomparedLines, want)
+			t.Errorf("%d lines: %d were not compared, want %d", tt.lines, d.UncomparedLines, want)
 		}
 	}
 }
 
-// Two files of the most bytes that are kept, in which no line or every line is the
-// same, or as many as there can be.
+// BenchmarkDiffRobots compares files of the largest size that is kept: all lines differ, all lines
+// are the same, and as many lines as such a file can have.
 func BenchmarkDiffRobots(b *testing.B) {
 	numberedLines := func(format string, lines int) string {
 		var t strings.Builder

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestRoutes calls every route as everybody: who may is answered, who may not is
-// told why, nothing is done for him, and the audit has it if it would change
-// something.
+// TestRoutes calls every route as every kind of caller. A caller with the required role gets an
+// answer. Any other caller gets a problem, the daemon does nothing, and the audit records a call
+// that would have changed something.
 func TestRoutes(t *testing.T) {
 	const evil = "https://evil.example"
 	for _, rt := range routes {
@@ -24,7 +24,7 @@ func TestRoutes(t *testing.T) {
 			for _, tt := range []struct {
 				name   string
 				c      testRequest
-				status int // 0: it is let in
+				status int // of the refusal; 0: the call is allowed
 			}{
 				{"nobody", rt.exampleRequest(), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
 				{"a wrong token", rt.exampleRequest().withToken("guess"), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
@@ -83,7 +83,7 @@ func checkAccess(t *testing.T, rt route, who string, c testRequest, refusedStatu
 	}
 }
 
-// checkProblem checks that an answer is a problem of that status.
+// checkProblem checks that an answer is a problem with the given status.
 func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Problem) {
 	t.Helper()
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
@@ -95,8 +95,7 @@ func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Pro
 	return p
 }
 
-// TestEveryChangeIsGuarded makes sure that no route can be added that changes
-// something and stands open.
+// TestEveryChangeIsGuarded fails if a route that changes something needs no role.
 func TestEveryChangeIsGuarded(t *testing.T) {
 	open := []string{"login", "logout"}
 	for _, rt := range routes {
@@ -156,7 +155,7 @@ func TestUnknownPaths(t *testing.T) {
 	}
 }
 
-// TestBodies sends bodies that are too long, of another type, or make no sense.
+// TestBodies sends bodies that are too long, of another media type, or invalid.
 func TestBodies(t *testing.T) {
 	for _, rt := range routes {
 		if !isUnsafeMethod(rt.method) || rt.maxBodyBytes < 0 {
@@ -169,7 +168,7 @@ func TestBodies(t *testing.T) {
 				c.header = append(c.header, "Content-Type", rt.requestMediaTypes[0])
 				c.body = `{"reason": "` + strings.Repeat("x", int(rt.maxBodyBytes)) + `"}`
 				if rt.operationID == "logout" {
-					return // it reads none
+					return // the route takes no body
 				}
 				checkProblem(t, c.sendTo(s), http.StatusRequestEntityTooLarge)
 				c = rt.exampleRequest().withToken(operateToken)
@@ -228,8 +227,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestProjectFile: the file may hold passwords, so who may only look does not get
-// it.
+// A caller with the role read does not get a project file, which may hold passwords.
 func TestProjectFile(t *testing.T) {
 	s := newServer(t, &fakeDaemon{})
 	c := testRequest{method: "GET", path: "/api/v1/projects/books"}.withHeader("Accept", "application/yaml")
@@ -243,7 +241,7 @@ func TestProjectFile(t *testing.T) {
 	}
 }
 
-// TestRobotsOrigin: an origin in the path comes as it is.
+// A percent-encoded origin in the path reaches the daemon decoded.
 func TestRobotsOrigin(t *testing.T) {
 	d := &fakeDaemon{}
 	testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com%3A8080?version=ab12"}.withToken(readToken).sendTo(newServer(t, d))
@@ -252,7 +250,7 @@ func TestRobotsOrigin(t *testing.T) {
 	}
 }
 
-// TestRobotsAgainst: a version is compared with the one that is named.
+// The parameter against names the version that the answer's diff starts from.
 func TestRobotsAgainst(t *testing.T) {
 	d := &fakeDaemon{fillsFields: true}
 	w := testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com?version=new&against=old"}.withToken(readToken).sendTo(newServer(t, d))
@@ -265,8 +263,8 @@ func TestRobotsAgainst(t *testing.T) {
 	}
 }
 
-// TestErrors: a Problem is told as it is; of another error, which may say more than
-// a caller should know, there is a line in the log.
+// A Problem is sent to the caller unchanged. Any other error, which may say more than the caller
+// should know, goes to the log.
 func TestErrors(t *testing.T) {
 	var log strings.Builder
 	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *ServerConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -288,7 +286,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestThrottle: who guesses is slowed, and nobody else is.
+// The throttle refuses callers that guess tokens, and no other caller.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, &fakeDaemon{})
@@ -317,7 +315,7 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
-// Nobody who may change nothing can push others out of the audit.
+// Callers that may not change anything cannot push other entries out of the audit.
 func TestUntrustedCallsDoNotFillTheAudit(t *testing.T) {
 	for name, flood := range map[string]testRequest{
 		"no token":        {method: "POST", path: "/api/v1/reload"},
@@ -416,7 +414,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// A caller who may read gets every reason, others what kind of trouble it is.
+// A caller with the role read gets every reason; other callers get only the kind of problem.
 func TestReadyReasons(t *testing.T) {
 	diskFull := fmt.Errorf("%w: project books waits", ErrDiskFull)
 	failed := errors.New("project news has failed")
@@ -424,8 +422,8 @@ func TestReadyReasons(t *testing.T) {
 		status, reasons string
 		ready           error
 	}{
-		{status: "a project waits for room on the disk", reasons: `["no room on the disk: project books waits"]`, ready: errors.Join(diskFull)},
-		{status: "a project does not run that should", reasons: `["no room on the disk: project books waits","project news has failed"]`, ready: errors.Join(diskFull, failed)},
+		{status: "a project waits for free disk space", reasons: `["no room on the disk: project books waits"]`, ready: errors.Join(diskFull)},
+		{status: "a project that should run does not", reasons: `["no room on the disk: project books waits","project news has failed"]`, ready: errors.Join(diskFull, failed)},
 	} {
 		s := newServer(t, &fakeDaemon{readyErr: tt.ready})
 		get := testRequest{method: "GET", path: "/readyz"}

@@ -12,13 +12,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-// A StreamedReport is a report whose hosts are not all in memory.
+// A StreamedReport is a report that yields its hosts one by one, so that they need not all be in
+// memory.
 type StreamedReport struct {
 	Totals CrawlReport             // without Hosts
-	Hosts  iter.Seq2[*Host, error] // in the order of the report; an error is yielded last
+	Hosts  iter.Seq2[*Host, error] // in the order of CrawlReport.Hosts; an error is yielded last
 }
 
-// FullReport returns the report with its hosts.
+// FullReport reads all hosts and returns the whole report.
 func (s *StreamedReport) FullReport() (*CrawlReport, error) {
 	r := s.Totals
 	for h, err := range s.Hosts {
@@ -30,7 +31,7 @@ func (s *StreamedReport) FullReport() (*CrawlReport, error) {
 	return &r, nil
 }
 
-// FullReport returns the report of a crawl with its hosts. report is Inspector.Report.
+// FullReport returns the whole report of a crawl. report is the method Inspector.Report.
 func FullReport(
 	ctx context.Context, report func(context.Context, ReportQuery, func(*StreamedReport) error) error, q ReportQuery,
 ) (r *CrawlReport, err error) {
@@ -41,12 +42,13 @@ func FullReport(
 	return r, err
 }
 
-// errNoHostsMember says that the text of a report does not end as WriteJSON expects.
+// errNoHostsMember is the error of a CrawlReport whose JSON does not end as WriteJSON expects.
 var errNoHostsMember = errors.New("the report cannot be written: its last member is not hosts")
 
-// WriteJSON writes what jsonline.WriteIndented writes of the whole CrawlReport, host by host.
+// WriteJSON writes the report host by host. The text is that of jsonline.WriteIndented for the
+// whole CrawlReport.
 func (s *StreamedReport) WriteJSON(w io.Writer) error {
-	// The hosts are the last member: they go in the place of an empty array.
+	// Encode the totals with an empty array of hosts, the last member, and cut the array off.
 	totals := s.Totals
 	totals.Hosts = []*Host{}
 	var text bytes.Buffer
@@ -57,6 +59,7 @@ func (s *StreamedReport) WriteJSON(w io.Writer) error {
 	if !found {
 		return errNoHostsMember
 	}
+	// Write each host where the array was, indented as an element of it.
 	b := bufio.NewWriterSize(w, 1<<16)
 	before := string(head) + "[\n    "
 	hasHosts := false
@@ -73,7 +76,7 @@ func (s *StreamedReport) WriteJSON(w io.Writer) error {
 		b.WriteString(before)
 		hasHosts, before = true, ",\n    "
 		if _, err := b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n"))); err != nil {
-			return err // it fails if anything before did
+			return err // of this write or an earlier one: b keeps its first error
 		}
 	}
 	if !hasHosts {
@@ -83,12 +86,12 @@ func (s *StreamedReport) WriteJSON(w io.Writer) error {
 	return b.Flush()
 }
 
-// The lines of a report in JSON Lines: the totals first, then the hosts.
+// The lines of a report in JSON Lines. The totals come first, then the hosts.
 type (
 	reportTotalsLine struct {
 		Type string `json:"type"`
 		*CrawlReport
-		Hosts []*Host `json:"hosts,omitempty"` // in the place of the report's
+		Hosts []*Host `json:"hosts,omitempty"` // hides CrawlReport.Hosts; always nil
 	}
 	reportHostLine struct {
 		Type string `json:"type"`
@@ -96,7 +99,7 @@ type (
 	}
 )
 
-// WriteJSONLines writes the totals, and then each host, on lines of their own.
+// WriteJSONLines writes the totals on one line, and then each host on a line.
 func (s *StreamedReport) WriteJSONLines(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	e := jsonline.NewEncoder(b)

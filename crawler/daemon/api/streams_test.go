@@ -68,7 +68,7 @@ func TestAddURLs(t *testing.T) {
 	}
 }
 
-// startServer serves d on loopback until the test is over or stop is called.
+// startServer serves d on loopback until the test ends or stop is called.
 func startServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) (base string, stop func() error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,8 +99,8 @@ func newTestRequest(t *testing.T, method, url string, body io.Reader) *http.Requ
 	return r
 }
 
-// TestAddURLsBackpressure: while the daemon takes nothing, no more of the body is read
-// than fits between the two.
+// While the daemon adds no URL, the server reads no more of the body than the buffers between
+// client and daemon hold.
 func TestAddURLsBackpressure(t *testing.T) {
 	const lines, line = 400_000, "https://example.com/a-page-that-has-a-name-of-some-length\n"
 	chunk := []byte(strings.Repeat(line, 1000))
@@ -110,7 +110,7 @@ func TestAddURLsBackpressure(t *testing.T) {
 	base, _ := startServer(t, d)
 	in, out := io.Pipe()
 	sent := make(chan int, 1)
-	full := make(chan struct{}) // the client can send no more
+	full := make(chan struct{}) // closed when the client cannot send more
 	go func() {
 		w := &stallWriter{w: out, stalled: full}
 		for range lines / 1000 {
@@ -136,8 +136,7 @@ func TestAddURLsBackpressure(t *testing.T) {
 	}
 }
 
-// A stallWriter notices when a write is not taken for long, and how much was
-// before.
+// A stallWriter detects that a write blocks for long, and counts the bytes written before.
 type stallWriter struct {
 	w          io.Writer
 	stalled    chan struct{}
@@ -157,8 +156,8 @@ func (s *stallWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestClientDisconnects: what was read before a client went away stays taken, and the
-// audit says that it went.
+// URLs that were read before a client disconnects stay queued, and the audit records that it
+// disconnected.
 func TestClientDisconnects(t *testing.T) {
 	added := make(chan string, 10)
 	d := &fakeDaemon{onURL: func(u string) error { added <- u; return nil }}
@@ -188,8 +187,8 @@ func TestClientDisconnects(t *testing.T) {
 	}
 }
 
-// TestStop: when the server stops, streams end, what was offered and taken is told,
-// and calls in hand are answered.
+// When the server stops, streams end, a call that adds URLs reports what was added, and calls in
+// progress are answered.
 func TestStop(t *testing.T) {
 	added := make(chan string)
 	d := &fakeDaemon{onURL: func(u string) error { added <- u; return nil }, events: []Event{{Type: "state"}}}
@@ -221,7 +220,7 @@ func TestStop(t *testing.T) {
 	if _, err := io.ReadAll(stream); err != nil {
 		t.Errorf("the events ended with %v", err)
 	}
-	go func() { // the read that was waiting when the server stopped
+	go func() { // ends the read that was waiting when the server stopped
 		for {
 			if _, err := fmt.Fprintln(out, "https://example.com/2"); err != nil {
 				return
@@ -245,7 +244,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A flushRecorder is a ResponseWriter that can be looked into while it is written to.
+// A flushRecorder is a ResponseWriter whose content a test can read while a handler writes to it.
 type flushRecorder struct {
 	*httptest.ResponseRecorder
 	onFlush func(string)
@@ -283,7 +282,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Callers who may only read cannot take all streams of events.
+// Callers with the role read cannot use up all event streams.
 func TestStreamsForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.MaxEventStreams = 4 })
@@ -332,8 +331,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// TestEventStreamsAreReserved: readers take three quarters of the streams at most, and a stream
-// that ends makes room for another.
+// Callers with the role read get at most three quarters of the event streams, and a stream that
+// ends frees its place.
 func TestEventStreamsAreReserved(t *testing.T) {
 	s := &eventStreams{max: 4}
 	for range 3 {

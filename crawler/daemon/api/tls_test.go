@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Over TLS the cookie of a session is bound to the host, and browsers are to come by TLS
-// only. A cookie without the prefix, which another server of the domain may have set, is
-// not looked at.
+// Over TLS the session cookie is bound to the host, and browsers get the header for HSTS. A cookie
+// without the prefix, which another server of the domain may have set, is ignored.
 func TestSessionOverTLS(t *testing.T) {
 	s := newServer(t, &fakeDaemon{})
 	s.cfg.AllowedHosts = []string{"crawler.example"}

@@ -7,11 +7,11 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// A URLExplanation is all that a crawl makes of a URL.
+// A URLExplanation says how a crawl treats a URL, and why.
 type URLExplanation struct {
-	Input         string                 `json:"input"` // the text that was asked about
-	RewriteSteps  []RewriteStep          `json:"steps"` // from the text to URL
-	URL           string                 `json:"url"`   // under which it is queued
+	Input         string                 `json:"input"` // the text of the query
+	RewriteSteps  []RewriteStep          `json:"steps"` // from the text to url
+	URL           string                 `json:"url"`   // the URL that is queued
 	Scope         ExplainedScope         `json:"scope"`
 	Robots        ExplainedRules         `json:"robots"`
 	FrontierState ExplainedFrontierState `json:"state"`
@@ -22,43 +22,50 @@ type URLExplanation struct {
 // A RewriteStep is a step from a text to the URL that is queued.
 type RewriteStep struct {
 	Step    string   `json:"step"`          // canonical, https, params or clean_param
-	URL     string   `json:"url"`           // after it
-	Changes []string `json:"why,omitempty"` // what was changed, by which rule; empty: nothing was
+	URL     string   `json:"url"`           // the result of the step
+	Changes []string `json:"why,omitempty"` // what the step changed, by which rule; empty: nothing
 }
 
-// ExplainedScope is whether a URL is in scope.
+// ExplainedScope says whether a URL is in scope.
 type ExplainedScope struct {
-	InScope        bool                   `json:"in"`
-	Reason         frontier.RefusalReason `json:"reason,omitempty"`  // why not, in one word, as decorum report counts it
-	Detail         string                 `json:"why,omitempty"`     // reason in words, with the limit that was reached
-	CountedPattern string                 `json:"pattern,omitempty"` // under which max_urls_per_pattern counts it; empty: under none
+	InScope bool `json:"in"`
+	// Reason is why the URL is out of scope, in one word, as decorum report counts it.
+	Reason frontier.RefusalReason `json:"reason,omitempty"`
+	// Detail is the reason as a sentence, with the limit that was reached.
+	Detail string `json:"why,omitempty"`
+	// CountedPattern is the pattern whose URLs max_urls_per_pattern counts; empty: the URL is not
+	// counted.
+	CountedPattern string `json:"pattern,omitempty"`
 }
 
-// ExplainedRules are what robots.txt says of a URL.
+// ExplainedRules is what robots.txt says about a URL.
 type ExplainedRules struct {
-	Outcome               string    `json:"outcome"`           // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
-	FetchedAt             time.Time `json:"fetched,omitzero"`  // when its answer came
-	OriginPostponedReason string    `json:"closed,omitempty"`  // why the origin cannot be visited for now
-	OriginPostponedUntil  time.Time `json:"until,omitzero"`    // if closed: when it is asked for again
-	MayVisit              *bool     `json:"judged,omitempty"`  // whether it may be visited, purposes included; null: no rules are known
-	Reason                string    `json:"because,omitempty"` // the rule that decides
+	// Outcome of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following.
+	Outcome               string    `json:"outcome"`
+	FetchedAt             time.Time `json:"fetched,omitzero"` // when the answer to that lookup came
+	OriginPostponedReason string    `json:"closed,omitempty"` // why the origin cannot be visited at present
+	OriginPostponedUntil  time.Time `json:"until,omitzero"`   // if closed: when the robots.txt is fetched again
+	// MayVisit reports whether the URL may be visited for the crawl's purposes; null: no rules are known.
+	MayVisit *bool  `json:"judged,omitempty"`
+	Reason   string `json:"because,omitempty"` // the rule that decides
 	gate.Explanation
 }
 
-// ExplainedFrontierState is what the frontier holds of a URL.
+// ExplainedFrontierState is what the frontier knows about a URL.
 type ExplainedFrontierState struct {
-	State         string       `json:"state"`           // unknown, queued, resting, parked or done
-	KnownAs       string       `json:"as,omitempty"`    // another URL under which the crawl has met it, before it knew its rules
-	URLsAhead     int          `json:"ahead"`           // URLs of the origin that go before it
-	Entry         *FrontierURL `json:"entry,omitempty"` // as it waits; none if it does not
-	PriorityClass uint8        `json:"class"`           // 0 to 3: of the URLs of its origin, lower ones go first
-	PriorityRank  uint16       `json:"rank"`            // within its class, lower ones go first
+	State string `json:"state"` // unknown, queued, resting, parked or done
+	// KnownAs is another form of the URL, queued before the rules that rewrite it were known.
+	KnownAs       string       `json:"as,omitempty"`
+	URLsAhead     int          `json:"ahead"`           // how many URLs of the origin go before it
+	Entry         *FrontierURL `json:"entry,omitempty"` // its entry in the frontier; absent: it has none
+	PriorityClass uint8        `json:"class"`           // 0 to 3: of the URLs of its origin, lower classes go first
+	PriorityRank  uint16       `json:"rank"`            // within its class, lower ranks go first
 }
 
-// ExplainedNextVisit is when a URL is visited.
+// ExplainedNextVisit says when a URL will be visited.
 type ExplainedNextVisit struct {
 	When      string    `json:"when"`        // now, at, never or after (the URLs that go before it)
-	NotBefore time.Time `json:"at,omitzero"` // the earliest time, unless when is now or never
+	NotBefore time.Time `json:"at,omitzero"` // the earliest time of the visit; absent if when is now or never
 	Reason    string    `json:"why"`
 	// Decision is the one by which the crawl would not visit the URL at this moment, whether or not it
 	// holds the URL; null: scope, rules, hours, Crawl-delay and port let it proceed.
