@@ -13,22 +13,24 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// maxFormBytes bounds what a form may send. Whoever has more URLs than that sends
-// them to the API, which has no such bound.
+// maxFormBytes is the limit of a form, in bytes. For longer lists of URLs there is the API, which
+// has no limit.
 const maxFormBytes = 4 << 20
 
-// What a form has done: where to go then, and what to say there; or the view of
-// the form once more, with what is wrong.
+// A formResult is the outcome of a form: a page to redirect to, or the form once more with what is
+// wrong in it.
 type formResult struct {
-	redirectTo, message string
-	redisplayedPage     *pageResult
+	redirectTo      string      // the path of the next page
+	message         string      // shown on the next page, once; empty: none
+	redisplayedPage *pageResult // the form again, instead of a redirect; nil: redirect
 }
 
-// formHandler does what a form asks for, and leads to a page that says so.
+// formHandler returns the handler of a form. It runs submit for callers with the role operate, and
+// redirects to a page that shows the outcome.
 func (s *webUI) formHandler(submit func(*http.Request) (formResult, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !api.CallerFromContext(r.Context()).Role.Allows(api.RoleOperate) {
-			s.renderPage(w, r, problemView(forbiddenProblem("this login may look, and change nothing")))
+			s.renderPage(w, r, problemView(forbiddenProblem("this login can only read")))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxFormBytes)
@@ -36,12 +38,13 @@ func (s *webUI) formHandler(submit func(*http.Request) (formResult, error)) http
 			s.renderPage(w, r, problemView(unreadableFormProblem(err)))
 			return
 		}
+		// Show the form again, the problem, or the next page.
 		d, err := submit(r)
 		switch {
 		case d.redisplayedPage != nil:
 			s.renderPage(w, r, *d.redisplayedPage)
 			return
-		case err != nil: // with its status, which the audit keeps
+		case err != nil: // as a page with the status of err, which the audit records
 			v := problemView(err)
 			v.data = problemData{problemOf(err), cmp.Or(d.redirectTo, "/")}
 			s.renderPage(w, r, v)
@@ -53,16 +56,16 @@ func (s *webUI) formHandler(submit func(*http.Request) (formResult, error)) http
 	})
 }
 
-// actionMessages is what became of a project, by what was asked.
+// actionMessages holds the message after each action on a project.
 var actionMessages = map[api.ProjectAction]string{
-	api.ActionStart: "%s is started", api.ActionPause: "%s pauses: what is in hand is finished",
-	api.ActionResume: "%s goes on", api.ActionStop: "%s stops: what is in hand is finished",
+	api.ActionStart: "%s is started", api.ActionPause: "%s pauses after the visits in flight",
+	api.ActionResume: "%s continues", api.ActionStop: "%s stops after the visits in flight",
 }
 
 func (s *webUI) controlProject(r *http.Request) (formResult, error) {
 	name, action := r.PathValue("project"), api.ProjectAction(r.PathValue("action"))
 	if actionMessages[action] == "" {
-		return formResult{}, api.NotFound("%q is nothing that a project can be asked for", action)
+		return formResult{}, api.NotFound("unknown action %q", action)
 	}
 	return formResult{redirectTo: api.LocalRedirectPath(r.PostFormValue("back")), message: fmt.Sprintf(actionMessages[action], name)}, s.daemon.ControlProject(r.Context(), name, action)
 }
@@ -76,19 +79,22 @@ func (s *webUI) reloadProjects(r *http.Request) (formResult, error) {
 		}
 	}
 	if len(messages) == 0 {
-		messages = []string{"nothing has changed"}
+		messages = []string{"nothing changed"}
 	}
-	return formResult{redirectTo: "/", message: "Project files are read again. " + strings.Join(messages, "; ")}, err
+	return formResult{redirectTo: "/", message: "Project files were read again: " + strings.Join(messages, "; ")}, err
 }
 
+// deleteProject deletes a project if the form repeats its name.
 func (s *webUI) deleteProject(r *http.Request) (formResult, error) {
 	name := r.PathValue("project")
 	if r.PostFormValue("name") != name {
-		return formResult{redirectTo: "/projects/" + url.PathEscape(name) + "/file"}, api.InvalidInput("not deleted: type %q to confirm it", name)
+		return formResult{redirectTo: "/projects/" + url.PathEscape(name) + "/file"},
+			api.InvalidInput("not deleted: type %q to confirm", name)
 	}
-	return formResult{redirectTo: "/", message: name + " is deleted: its file and its state are kept aside"}, s.daemon.DeleteProject(r.Context(), name)
+	return formResult{redirectTo: "/", message: name + " is deleted; its file and its state are kept with the deleted projects"}, s.daemon.DeleteProject(r.Context(), name)
 }
 
+// setBrake sets the brake that the form describes. The daemon checks the host and the reason.
 func (s *webUI) setBrake(r *http.Request) (formResult, error) {
 	back := api.LocalRedirectPath(r.PostFormValue("back"))
 	b := api.Brake{Host: strings.TrimSpace(r.PostFormValue("host")), WithSubdomains: r.PostFormValue("domain") != "",
@@ -96,14 +102,14 @@ func (s *webUI) setBrake(r *http.Request) (formResult, error) {
 	if !b.Stop {
 		delay, err := parseDuration(r.PostFormValue("delay"))
 		if err != nil || delay <= 0 {
-			return formResult{redirectTo: back}, api.InvalidInput("the rest must be a duration, as in 30s")
+			return formResult{redirectTo: back}, api.InvalidInput("the pause between visits must be a duration, as in 30s")
 		}
 		b.Delay = api.Milliseconds(delay)
 	}
 	if text := r.PostFormValue("for"); text != "" {
 		duration, err := parseDuration(text)
 		if err != nil || duration <= 0 {
-			return formResult{redirectTo: back}, api.InvalidInput("how long the brake lasts must be a duration, as in 2h or 7d")
+			return formResult{redirectTo: back}, api.InvalidInput("the time that the brake lasts must be a duration, as in 2h or 7d")
 		}
 		b.Expires = b.Since.Add(duration)
 	}
@@ -117,7 +123,7 @@ func (s *webUI) liftBrake(r *http.Request) (formResult, error) {
 
 var daysPattern = regexp.MustCompile(`^(\d{1,4})d$`)
 
-// parseDuration reads a duration as project files write it.
+// parseDuration parses a duration in the syntax of project files: Go's, and whole days as 7d.
 func parseDuration(text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	if m := daysPattern.FindStringSubmatch(text); m != nil {
@@ -127,15 +133,16 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// An addURLsForm is the form that URLs are added by.
+// An addURLsForm is the view of the form that adds URLs.
 type addURLsForm struct {
-	Text    string
-	Result  *api.AddURLsResult // what became of them
-	Problem string             // why not all of them were taken
+	Text    string             // of the field, one URL on each line
+	Result  *api.AddURLsResult // of the submitted URLs; nil: none were submitted
+	Problem string             // why not all URLs were added
 }
 
 func emptyAddURLsForm(*http.Request, *api.Project) (any, error) { return addURLsForm{}, nil }
 
+// addURLs adds the URLs of a form, and shows the form again with the result.
 func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 	text := r.PostFormValue("urls")
 	i, err := s.daemon.Inspector(r.Context(), r.PathValue("project"))
@@ -146,6 +153,7 @@ func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 	if addErr != nil && result == nil {
 		return formResult{}, addErr
 	}
+	// Show what was added, and keep the text if some lines need a correction.
 	v, l, err := s.loadProjectView(r, "urls")
 	if err != nil {
 		return formResult{}, err
@@ -155,13 +163,13 @@ func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 		form.Problem, v.status = addErr.Error(), problemOf(addErr).Status
 	}
 	if addErr != nil || result.InvalidLines > 0 || result.Refused > 0 {
-		form.Text = text // to be put right
+		form.Text = text
 	}
 	l.Content = form
 	return formResult{redisplayedPage: &v}, nil
 }
 
-// nonBlankLines are those of a text, without those that are blank.
+// nonBlankLines yields the lines of a text that are not blank, without surrounding space.
 func nonBlankLines(text string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for line := range strings.Lines(text) {

@@ -16,19 +16,19 @@ func TestForms(t *testing.T) {
 	for _, tt := range []struct {
 		path     string
 		form     url.Values
-		call     string // asked of the daemon
-		wantPath string // where it leads
+		call     string // the call that the daemon receives; empty: none
+		wantPath string // of the page after the form
 		wantText string
 	}{
 		{"/projects/books/pause", url.Values{"from": {"a form"}, "back": {"/projects/books?span=day"}}, "pause books", "/projects/books?span=day", "books pauses"},
 		{"/projects/books/start", url.Values{"from": {"a form"}, "back": {"https://evil.example/"}}, "start books", "/", "books is started"},
 		{"/projects/books/stop", url.Values{"from": {"a form"}, "back": {"//evil.example/"}}, "stop books", "/", "books stops"},
-		{"/projects/books/resume", url.Values{"from": {"a form"}, "back": {`/\evil.example/`}}, "resume books", "/", "books goes on"},
+		{"/projects/books/resume", url.Values{"from": {"a form"}, "back": {`/\evil.example/`}}, "resume books", "/", "books continues"},
 		{"/projects/books/explode", url.Values{"from": {"a form"}}, "", "/projects/books/explode", "explode"},
 		{"/reload", nil, "reload", "/", "books: changed"},
 		{"/projects/books/delete", url.Values{"name": {"books"}}, "delete books", "/", "books is deleted"},
 		{"/projects/books/delete", url.Values{"name": {"other"}}, "", "/projects/books/delete", "not deleted"},
-		{"/projects/books/file", url.Values{"file": {"project: books\r\nseeds: []\r\n"}}, `put books "project: books\nseeds: []\n"`, "/projects/books", "follows its file"},
+		{"/projects/books/file", url.Values{"file": {"project: books\r\nseeds: []\r\n"}}, `put books "project: books\nseeds: []\n"`, "/projects/books", "uses its new file"},
 		{"/brakes", url.Values{"host": {" shop.example "}, "kind": {"stop"}, "reason": {"asked"}, "back": {"/brakes"}}, "brake shop.example", "/brakes", "The brake is on: shop.example"},
 		{"/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"soon"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
 		{"/brakes", url.Values{"host": {"shop.example"}, "for": {"-1h"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
@@ -38,18 +38,18 @@ func TestForms(t *testing.T) {
 		b := openBrowser(t, d, operateToken)
 		res := b.post(tt.path, tt.form)
 		if got := strings.Join(d.calls, "; "); got != tt.call {
-			t.Errorf("%s %v: asked for %q, want %q", tt.path, tt.form, got, tt.call)
+			t.Errorf("%s %v: the daemon was called with %q, want %q", tt.path, tt.form, got, tt.call)
 		}
 		if res.path != tt.wantPath || !strings.Contains(res.text, tt.wantText) {
 			t.Errorf("%s %v: led to %s, which does not say %q", tt.path, tt.form, res.path, tt.wantText)
 		}
 		if second := b.get("/"); strings.Contains(second.text, "flash") {
-			t.Errorf("%s: it is said twice", tt.path)
+			t.Errorf("%s: the message is shown twice", tt.path)
 		}
 	}
 }
 
-// TestBrakeForm has a brake be what was typed in.
+// The form for a brake sets a brake with the values that were typed, and the audit records it.
 func TestBrakeForm(t *testing.T) {
 	d := newFakeDaemon()
 	b := openBrowser(t, d, operateToken)
@@ -67,12 +67,11 @@ func TestBrakeForm(t *testing.T) {
 	}
 	a := b.get("/audit")
 	if !strings.Contains(a.text, "they asked") || !strings.Contains(a.text, "anna") {
-		t.Error("the audit does not say who braked, and why")
+		t.Error("the audit does not show who set the brake, and why")
 	}
 }
 
-// TestRefusedFile has a file that makes no sense be shown again as it was typed,
-// with what is wrong.
+// A refused file is shown again as it was typed, with the error.
 func TestRefusedFile(t *testing.T) {
 	d := newFakeDaemon()
 	d.changeErr = api.InvalidInput("books.yaml:1:1: nonsense: unknown field\n  1 | nonsense: <1>\n    | ^")
@@ -87,7 +86,7 @@ func TestRefusedFile(t *testing.T) {
 			t.Errorf("%s: the file has become %q", path, got)
 		}
 		if pres := elements(doc, "pre"); len(pres) == 0 || !strings.HasSuffix(pres[0].FirstChild.Data, "\n    | ^") {
-			t.Errorf("%s: the place is not shown", path)
+			t.Errorf("%s: the position of the error is not shown", path)
 		}
 	}
 	d.changeErr = api.Conflict("it is being deleted")
@@ -99,7 +98,7 @@ func TestRefusedFile(t *testing.T) {
 	}
 }
 
-// TestAddURLs has lines be queued, and a list of which some were refused stay.
+// The form for URLs queues each line, and keeps the text if some lines were refused.
 func TestAddURLs(t *testing.T) {
 	d := newFakeDaemon()
 	b := openBrowser(t, d, operateToken)
@@ -108,21 +107,20 @@ func TestAddURLs(t *testing.T) {
 		t.Errorf("%q, want %q", d.urls, want)
 	}
 	if !strings.Contains(a.text, "2 queued") || !strings.Contains(elements(a.document(t), "textarea")[0].FirstChild.Data, "shop.example/2") {
-		t.Errorf("what became of them is not said: %s", a.text)
+		t.Errorf("the result is not shown: %s", a.text)
 	}
 	if a := b.post("/projects/books/urls", url.Values{"urls": {strings.Repeat("x", 5<<20)}}); a.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form of 5 MiB: status %d", a.status)
 	}
 }
 
-// TestHostList has the table of hosts be sorted, searched and leafed through by
-// its links.
+// The links of the table of hosts sort it and lead through its pages, and keep the search.
 func TestHostList(t *testing.T) {
 	d := newFakeDaemon()
 	b := openBrowser(t, d, readToken)
 	a := b.get("/projects/books?q=+shop+&state=held&sort=queued&order=desc&offset=100")
 	if want := (api.HostQuery{Search: "shop", State: "held", Sort: "queued", Descending: true, Offset: 100, Limit: 50}); d.lastHostQuery != want {
-		t.Errorf("asked for %+v, want %+v", d.lastHostQuery, want)
+		t.Errorf("the query is %+v, want %+v", d.lastHostQuery, want)
 	}
 	links := map[string]url.Values{}
 	for _, link := range elements(a.document(t), "a") {
@@ -147,11 +145,11 @@ func TestHostList(t *testing.T) {
 		}
 	}
 	if !strings.Contains(a.text, "101–150 of 100,000") {
-		t.Error("it is not said which hosts these are")
+		t.Error("the range of the hosts is not shown")
 	}
 	for _, offset := range []string{"-5", "x", "99999999999999999999"} {
 		if a := b.get("/projects/books?offset=" + offset); a.status != http.StatusOK || d.lastHostQuery.Offset != 0 {
-			t.Errorf("offset %s: status %d, asked for %d", offset, a.status, d.lastHostQuery.Offset)
+			t.Errorf("offset %s: status %d, the query has %d", offset, a.status, d.lastHostQuery.Offset)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 //go:embed templates assets
 var embeddedFiles embed.FS
 
-// assets are the files that pages load, each under a name with its hash, so that
-// browsers may keep them for good.
+// assets holds the files that pages load. The URL of each contains a hash of its content, so that
+// browsers may cache it for ever.
 type assets struct {
-	byURL     map[string]asset
-	urlByName map[string]string // by the name of the file
+	byURL     map[string]asset  // by path
+	urlByName map[string]string // the path of each file, by its name in the folder assets
 }
 
 type asset struct {
@@ -24,11 +24,13 @@ type asset struct {
 	body      []byte
 }
 
-// mediaTypes are those of the assets: the machine may know others.
+// mediaTypes holds the media types of assets by file extension. Package mime would read them from
+// files of the machine.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
+// loadAssets returns the embedded assets.
 func loadAssets() assets {
 	a := assets{map[string]asset{}, map[string]string{}}
 	names, err := fs.Glob(embeddedFiles, "assets/*")
@@ -40,6 +42,7 @@ func loadAssets() assets {
 		if err != nil {
 			panic(err) // it is in the binary
 		}
+		// Name the file after its content: /assets/NAME-HASH.EXT.
 		sum := sha256.Sum256(body)
 		file, ext := path.Base(name), path.Ext(name)
 		url := "/assets/" + file[:len(file)-len(ext)] + "-" + hex.EncodeToString(sum[:6]) + ext
@@ -58,5 +61,5 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", f.mediaType)
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	w.Write(f.body) // a browser that has gone away is nobody's error
+	w.Write(f.body) // it fails only if the browser has gone
 }

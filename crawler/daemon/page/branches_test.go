@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A bareDaemon is a script of a project that has done nothing yet: its lists are
-// empty, and most of its fields are zero.
+// A bareDaemon is a fakeDaemon whose project has done nothing yet: its lists are empty, and most of
+// its fields are zero.
 type bareDaemon struct{ *fakeDaemon }
 
 func (bareDaemon) Projects(context.Context) ([]api.Project, error) { return nil, nil }
@@ -66,12 +66,12 @@ func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*a
 	return &api.AddURLsResult{Added: 1}, nil
 }
 
-// A fullDaemon is a script whose lists have entries, and of whose fields as few as
-// possible are zero.
+// A fullDaemon is a fakeDaemon whose lists have entries, and that leaves as few fields zero as
+// possible.
 type fullDaemon struct{ *fakeDaemon }
 
-// newFullDaemon returns a fullDaemon with long robots.txt files, of which the page
-// leaves lines out, and with brakes of both kinds.
+// newFullDaemon returns a fullDaemon with robots.txt files too long to be shown in full, and with
+// brakes of both kinds.
 func newFullDaemon() fullDaemon {
 	d := fullDaemon{newFakeDaemon()}
 	same := strings.Repeat("Disallow: /same\n", 2000)
@@ -86,8 +86,7 @@ func newFullDaemon() fullDaemon {
 	return d
 }
 
-// Projects returns a project of each state, and one of a state that the page has no
-// word for.
+// Projects returns a project in each state, and one in a state without a stateLabel.
 func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
 	for _, state := range []api.ProjectState{api.StateRunning, api.StatePausing, api.StatePaused, api.StateStopped, api.StateDone, api.StateFailed, "new"} {
 		p := d.project
@@ -97,7 +96,7 @@ func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
 	return list, nil
 }
 
-// Hosts returns a host of each state, and one that was not visited. It refuses to sort by what it does not know.
+// Hosts returns a host in each state, and one that was not visited. It refuses an unknown sort key.
 func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostListPage, error) {
 	if q.Sort == "unknown" {
 		return nil, api.InvalidInput("hosts cannot be sorted by %q", q.Sort)
@@ -148,7 +147,7 @@ func (d fullDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*ap
 	return r, nil
 }
 
-// RobotsFile withholds the text of files of origins of http.
+// RobotsFile withholds the text of files from http origins.
 func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version string) (*api.RobotsFile, error) {
 	f, err := d.fakeDaemon.RobotsFile(ctx, project, origin, version)
 	if err != nil {
@@ -170,7 +169,7 @@ func (d fullDaemon) CrawlerIdentities() api.CrawlerIdentities {
 	return about
 }
 
-// branchPaths are pages that execute branches which those of paths do not execute.
+// branchPaths holds the pages that execute branches which pagePaths do not execute.
 var branchPaths = []string{
 	"/projects/books?offset=100&sort=queued&order=asc&state=held", "/projects/books?sort=unknown",
 	"/projects/books/hosts/shop.example?url=mailto:a@b", "/projects/books/hosts/shop.example?origin=http://shop.example",
@@ -178,9 +177,8 @@ var branchPaths = []string{
 	"/login?failed=1&wait=2", "/audit?before=1", "/nothing",
 }
 
-// TestTemplateBranches requests pages until each branch of each template has been
-// executed. A template names fields and methods as text: that one does not exist is
-// an error only when the branch that names it is executed.
+// TestTemplateBranches executes each branch of each template. A template refers to fields and
+// methods by name, and a missing one is an error only when its branch is executed.
 func TestTemplateBranches(t *testing.T) {
 	r := page.NewBranchRecorder()
 	for _, d := range []api.Daemon{newFakeDaemon(), bareDaemon{newFakeDaemon()}, newFullDaemon()} {
@@ -191,7 +189,7 @@ func TestTemplateBranches(t *testing.T) {
 			}
 			sendForms(b)
 			b.post("/login", url.Values{"token": {operateToken}})
-			b.get("/audit") // has calls that an unknown caller made
+			b.get("/audit") // it shows calls of an unknown caller
 		}
 	}
 	sendRefusedForms(t, r.New)
@@ -200,15 +198,14 @@ func TestTemplateBranches(t *testing.T) {
 	}
 }
 
-// sendForms sends forms after which a page says what was done.
+// sendForms sends forms whose result a page shows.
 func sendForms(b *browser) {
 	b.t.Helper()
 	b.post("/projects/books/pause", url.Values{"back": {"/brakes"}, "reason": {"asked"}})
 	b.post("/projects/books/urls", url.Values{"urls": {"https://shop.example/"}})
 }
 
-// sendRefusedForms sends forms that the daemon refuses: so many that the audit has
-// more than one page.
+// sendRefusedForms sends so many forms that the daemon refuses that the audit has more than one page.
 func sendRefusedForms(t *testing.T, newPage func(api.Daemon, *api.AuditLog) http.Handler) {
 	t.Helper()
 	d := newFakeDaemon()

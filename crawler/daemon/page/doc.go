@@ -1,10 +1,22 @@
-// Package page is what a daemon looks like in a browser: its projects, their hosts
-// and what robots.txt says of them, as HTML over an api.Daemon.
+// Package page serves the web page of a daemon: its projects, their hosts, the robots.txt rules
+// that apply to them, brakes and the audit, as HTML over an api.Daemon.
 //
-// The server renders all of it. Every action is a form that works without
-// JavaScript; the little there is of it fetches the page again and puts what has
-// changed in place, so that there is one renderer. Nothing is inline and nothing
-// comes from elsewhere: the page works under "default-src 'self'". Names of hosts,
-// URLs and robots.txt files are written by strangers: all of them are escaped, and
-// bounded in what is shown.
+//	p := page.New(daemon, audit)
+//	server := api.NewServer(daemon, api.ServerConfig{APIKeys: keys, AuditLog: audit, PageHandler: p})
+//
+// The package decides what people see and which forms they get. Package api decides who may see a
+// page: New's handler must be mounted as api.ServerConfig.PageHandler.
+//
+// Begin reading at newWebUIHandler in routes.go, the table of pages and forms; then render.go for
+// pages, and actions.go for forms. templates holds a file for each page, and assets the style
+// sheet and the scripts.
+//
+// The server renders all HTML. Every action is a form that works without JavaScript. The scripts
+// only fetch the page again and replace the parts that changed, so that there is one renderer.
+// The page has no inline script or style and loads nothing from other servers; it works under
+// the policy "default-src 'self'". Host names, URLs and robots.txt files come from strangers:
+// the templates escape them, and the views limit how much of them is shown.
+//
+// The package starts no goroutine, holds no lock, and keeps no state between requests. It never
+// makes a request to a crawled site.
 package page

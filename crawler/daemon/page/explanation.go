@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// redirectToExplanation leads to the page of the host of the URL that the query names.
+// redirectToExplanation redirects to the page of the URL's host, which explains the URL.
 func (s *webUI) redirectToExplanation(r *http.Request) (pageResult, error) {
 	text := r.URL.Query().Get("url")
 	u, err := decorum.ParseURL(strings.TrimSpace(text))
@@ -21,19 +21,20 @@ func (s *webUI) redirectToExplanation(r *http.Request) (pageResult, error) {
 
 func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNotFound }
 
-// An explanationView is an explanation as the page shows it.
+// An explanationView is the view of the explanation of a URL.
 type explanationView struct {
 	*api.URLExplanation
 	Verdict   string          // allowed, disallowed or not known
-	PathParts []pathMatchPart // of the path that the rules were compared with
+	PathParts []pathMatchPart // the path that the rules were compared with
 }
 
-// A pathMatchPart is a part of a path that is matched by the rule that decides, or is not.
+// A pathMatchPart is a part of a path.
 type pathMatchPart struct {
 	Text    string
-	Matched bool
+	Matched bool // the deciding rule matches this part
 }
 
+// newExplanationView returns the view of e.
 func newExplanationView(e *api.URLExplanation) *explanationView {
 	x := &explanationView{URLExplanation: e, Verdict: "not known"}
 	if e.Robots.MayVisit != nil {
@@ -42,6 +43,7 @@ func newExplanationView(e *api.URLExplanation) *explanationView {
 			x.Verdict = "allowed"
 		}
 	}
+	// Split the path at the span that the first match covers, which is the deciding one.
 	path := e.Robots.PathAndQuery
 	start, end := 0, 0
 	if len(e.Robots.Matches) > 0 {

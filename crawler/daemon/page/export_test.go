@@ -11,34 +11,33 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A BranchRecorder has templates that record which of their branches are executed.
-// A branch is the body of a template, or one of the two lists of actions and text of
-// an if, range or with.
+// A BranchRecorder holds templates that record which of their branches are executed. A branch is
+// the body of a template, or the then or else list of an if, range or with.
 type BranchRecorder struct {
 	assets   assets
 	views    pageTemplates
 	branches []branch          // by number
-	numbers  map[branchKey]int // of branches
+	numbers  map[branchKey]int // the number of each branch
 	mu       sync.Mutex        // guards executed
 	executed map[int]bool      // by number
 }
 
-// A branchKey identifies a branch. Each view has a copy of the parts: a branch of a
-// part has the same key in all of them.
+// A branchKey identifies a branch. Each page has a copy of the parts; a branch of a part has the
+// same key in all of them.
 type branchKey struct {
 	file string
 	pos  parse.Pos
 	list string // body, then branch or else branch
 }
 
-// A branch is one of a template, with its description.
+// A branch is a branch of a template, with its description.
 type branch struct {
 	branchKey
-	text string // where it is, and of what
+	text string // its position, and the action that it belongs to
 }
 
-// NewBranchRecorder loads the templates, and adds an action to the beginning of each
-// branch that records the branch.
+// NewBranchRecorder loads the templates, and inserts at the beginning of each branch an action that
+// records the branch.
 func NewBranchRecorder() *BranchRecorder {
 	a := loadAssets()
 	r := &BranchRecorder{assets: a, views: loadTemplates(a), numbers: map[branchKey]int{}, executed: map[int]bool{}}
@@ -53,7 +52,7 @@ func NewBranchRecorder() *BranchRecorder {
 	return r
 }
 
-// New returns the page over d with the templates of r.
+// New returns the page of d with the templates of r.
 func (r *BranchRecorder) New(d api.Daemon, audit *api.AuditLog) http.Handler {
 	return newWebUIHandler(d, audit, r.assets, r.views)
 }
@@ -105,8 +104,7 @@ func (r *BranchRecorder) addLists(tree *parse.Tree, list *parse.ListNode) {
 	}
 }
 
-// addBranches adds the branches of an if, range or with. Without an else there is no
-// else branch to execute.
+// addBranches adds the branches of an if, range or with.
 func (r *BranchRecorder) addBranches(tree *parse.Tree, n parse.Node, b *parse.BranchNode, keyword string) {
 	text := fmt.Sprintf("{{%s %s}}", keyword, b.Pipe)
 	r.addLists(tree, b.List)
@@ -130,8 +128,8 @@ func (r *BranchRecorder) add(tree *parse.Tree, n parse.Node, list *parse.ListNod
 	list.Nodes = slices.Insert(list.Nodes, 0, callOfCover(number))
 }
 
-// callOfCover returns an action that calls cover. It declares a variable, so that it
-// writes nothing, and html/template adds nothing to it.
+// callOfCover returns an action that calls cover. It assigns the result to a variable, so that it
+// writes nothing and html/template does not escape it.
 func callOfCover(number int) parse.Node {
 	text := fmt.Sprintf("{{$covered := cover %d}}", number)
 	trees, err := parse.Parse("cover", text, "", "", map[string]any{"cover": (*BranchRecorder).cover})

@@ -23,17 +23,16 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// A fakeDaemon is a Daemon of one project that says what a test wants to hear, and
-// remembers what it was asked to do. With it what the page makes of answers is
-// tested, and nothing else.
+// A fakeDaemon is a Daemon with one project. It returns the answers that a test sets, and records its
+// calls, so that tests cover the page alone.
 type fakeDaemon struct {
-	api.Daemon    // what is not scripted is not asked
+	api.Daemon    // nil: a method that fakeDaemon does not define panics
 	project       api.Project
 	host          string
 	robots        string // the text of every robots.txt
-	oldRobots     string // that of the version before
-	reason        string // of everything that has a reason
-	changeErr     error  // what changes something is refused so
+	oldRobots     string // the text of the version before
+	reason        string // the value of every field with a reason
+	changeErr     error  // the error of every call that changes something
 	lastHostQuery api.HostQuery
 	calls         []string
 	brakes        []api.Brake
@@ -122,7 +121,7 @@ func (d *fakeDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDet
 	return h, nil
 }
 
-// A fakeInspector answers for a project of one of the daemons of the tests.
+// A fakeInspector is the Inspector of a project of one of the tests' daemons.
 type fakeInspector struct {
 	api.Inspector
 	daemon interface {
@@ -204,28 +203,27 @@ func (d *fakeDaemon) CrawlerIdentities() api.CrawlerIdentities {
 	return api.CrawlerIdentities{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
 }
 
-// Tokens of the tests.
+// The tokens of the tests.
 const (
 	operateToken = "a-token-that-may-operate"
 	readToken    = "a-token-that-may-read"
 )
 
-// A browser looks at the page of a daemon, logged in, through the real server.
+// A browser requests pages of a daemon from a real api.Server, with cookies.
 type browser struct {
 	t       *testing.T
 	client  *http.Client
 	base    string
-	checked map[string]bool // assets
+	checked map[string]bool // the assets that checkAsset has checked, by path
 }
 
-// openBrowser serves the page of a daemon, and logs in to it; with an empty token it does
-// not.
+// openBrowser serves the page of a daemon and logs in to it, unless token is empty.
 func openBrowser(t *testing.T, d api.Daemon, token string) *browser {
 	t.Helper()
 	return openPage(t, d, token, page.New)
 }
 
-// openPage does what open does, with the page that newWebUIHandler returns.
+// openPage is openBrowser with the page that newPage returns.
 func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon, *api.AuditLog) http.Handler) *browser {
 	t.Helper()
 	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), api.AuditRotationLimits{})
@@ -247,10 +245,10 @@ func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon,
 	return b
 }
 
-// A pageResponse is a page, or what is there instead.
+// A pageResponse is the answer to a request, after redirects.
 type pageResponse struct {
 	status int
-	path   string // where redirects have led
+	path   string // of the last redirect, with the query
 	text   string
 	header http.Header
 }
@@ -267,7 +265,7 @@ func (b *browser) do(r *http.Request) pageResponse {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if res.StatusCode == http.StatusInternalServerError { // a template cannot be executed
+	if res.StatusCode == http.StatusInternalServerError { // a template failed
 		b.t.Errorf("%s %s: %s", r.Method, r.URL.RequestURI(), text)
 	}
 	return pageResponse{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header}
@@ -312,7 +310,7 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// elements are those of a page with that name.
+// elements returns the elements of a page with the given name.
 func elements(doc *html.Node, name string) (list []*html.Node) {
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && n.Data == name {
@@ -322,7 +320,7 @@ func elements(doc *html.Node, name string) (list []*html.Node) {
 	return list
 }
 
-// textOf returns all text of an element, blanks folded.
+// textOf returns the text of an element, with each run of space as one blank.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {

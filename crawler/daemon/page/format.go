@@ -11,10 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// emptyValue is what stands where there is nothing to say.
+// emptyValue is the text for an absent value.
 const emptyValue = "–"
 
-// templateFuncs are what templates say values with.
+// templateFuncs returns the functions that templates call to format values and build links.
 func templateFuncs(a assets) template.FuncMap {
 	return template.FuncMap{
 		"assetURL":            func(name string) string { return a.urlByName[name] },
@@ -35,15 +35,15 @@ func templateFuncs(a assets) template.FuncMap {
 	}
 }
 
-// A templateArgPair is two values for a template that takes one.
+// A templateArgPair passes two values to a template, which takes one.
 type templateArgPair struct{ A, B any }
 
-// hostPath is where the page of a host is.
+// hostPath returns the path of the page of a host.
 func hostPath(project, host string) string {
 	return "/projects/" + url.PathEscape(project) + "/hosts/" + url.PathEscape(host)
 }
 
-// formatCount writes a number with its thousands apart.
+// formatCount formats an integer with commas between thousands, as 1,234,567.
 func formatCount(n any) string {
 	text := fmt.Sprint(n)
 	sign := ""
@@ -56,7 +56,7 @@ func formatCount(n any) string {
 	return sign + text
 }
 
-// formatBytes writes a number of bytes.
+// formatBytes formats a number of bytes with a unit from B to TiB.
 func formatBytes(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	for n >= 1024 && len(units) > 1 {
@@ -68,7 +68,7 @@ func formatBytes(n float64) string {
 	return fmt.Sprintf("%.1f %s", n, units[0])
 }
 
-// formatRate writes how much of something there is in a second.
+// formatRate formats a number per second: with one decimal below 10, else as a whole number.
 func formatRate(perSecond float64) string {
 	switch {
 	case perSecond == 0:
@@ -79,7 +79,8 @@ func formatRate(perSecond float64) string {
 	return formatCount(int64(perSecond + 0.5))
 }
 
-// formatDuration writes a span of time as people say it.
+// formatDuration formats a duration in one unit, from ms to d. It rounds milliseconds up, so that a
+// short one does not show as 0.
 func formatDuration(d time.Duration) string {
 	switch {
 	case d <= 999*time.Millisecond:
@@ -96,7 +97,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%d d", d.Round(24*time.Hour)/(24*time.Hour))
 }
 
-// formatDelay writes a rest, which there may be none of.
+// formatDelay formats a delay; 0 is emptyValue.
 func formatDelay(m api.Milliseconds) string {
 	if m == 0 {
 		return emptyValue
@@ -104,10 +105,11 @@ func formatDelay(m api.Milliseconds) string {
 	return formatDuration(time.Duration(m))
 }
 
-// A formattedTime is one as people say it, with what it is exactly.
+// A formattedTime is a time relative to now (Text), and exactly (Exact for people, RFC3339 for
+// programs). Both exact forms are empty if there is no time.
 type formattedTime struct{ Text, Exact, RFC3339 string }
 
-// formatRelativeTime says a time relative to now.
+// formatRelativeTime formats a time relative to now, as "in 3 s".
 func formatRelativeTime(now, t time.Time) formattedTime {
 	if t.IsZero() {
 		return formattedTime{Text: emptyValue}
@@ -124,11 +126,11 @@ func formatRelativeTime(now, t time.Time) formattedTime {
 	return formatted
 }
 
-// A stateLabel is a state as the page shows it: a word and a shape, so that it can be
-// told without colours.
+// A stateLabel shows a state as a word and an icon, so that people can tell states apart without
+// the colour that Tone sets.
 type stateLabel struct{ Text, Icon, Tone string }
 
-// stateLabelOf returns the word for a state of a project or a host.
+// stateLabelOf returns the label for a state of a project or a host.
 func stateLabelOf(state any) stateLabel {
 	name := fmt.Sprint(state)
 	w, ok := stateLabels[name]
@@ -139,6 +141,7 @@ func stateLabelOf(state any) stateLabel {
 	return w
 }
 
+// stateLabels holds the icons and tones of the states of projects and hosts.
 var stateLabels = map[string]stateLabel{
 	"running": {Icon: "play", Tone: "good"}, "pausing": {Icon: "pause", Tone: "wait"}, "paused": {Icon: "pause", Tone: "wait"},
 	"stopped": {Icon: "stop", Tone: "quiet"}, "done": {Icon: "check", Tone: "quiet"}, "failed": {Icon: "cross", Tone: "bad"},

@@ -27,11 +27,11 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestPlot has a plot stay on its paper, whatever the samples.
+// Every point of a plot is within the drawing, whatever the samples.
 func TestPlot(t *testing.T) {
 	until := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	var samples []api.ThroughputSample
-	for i := range 900 { // more than the span, and some of the future
+	for i := range 900 { // more than the span covers, some after its end
 		samples = append(samples, api.ThroughputSample{At: until.Add(time.Duration(i-800) * time.Second), PagesPerSecond: float64(i % 60)})
 	}
 	for name, samples := range map[string][]api.ThroughputSample{"many": samples, "none": nil, "one": samples[700:701], "zero": {{At: until}}, "huge": {{At: until, PagesPerSecond: math.MaxFloat64}}} {
@@ -44,7 +44,7 @@ func TestPlot(t *testing.T) {
 		for i, text := range numbers {
 			n, err := strconv.ParseFloat(text, 64)
 			if limit := []float64{plotWidth, plotHeight}[i%2]; err != nil || n < 0 || n > limit {
-				t.Errorf("%s: %q is off the paper", name, text)
+				t.Errorf("%s: %q is outside the drawing", name, text)
 			}
 		}
 	}

@@ -6,19 +6,19 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A hostView is all that is known of one host, and what it makes of one URL.
+// A hostView is the view of a host, and of the explanation of one of its URLs.
 type hostView struct {
 	Name           string
-	Detail         *api.HostDetail // nil: the crawl has not met it
-	Brake          *api.Brake      // that is on it
-	Robots         *robotsView     // nil: there is nothing to show
-	ExplainURL     string          // that was typed in
-	Explanation    *explanationView
-	ExplainProblem string // why it cannot be explained
+	Detail         *api.HostDetail  // nil: the crawl does not know the host
+	Brake          *api.Brake       // the brake on the host; nil: none
+	Robots         *robotsView      // nil: there is no robots.txt to show
+	ExplainURL     string           // the URL to explain; empty: none
+	Explanation    *explanationView // nil: there is none, or ExplainProblem
+	ExplainProblem string           // why ExplainURL cannot be explained
 }
 
-// hostPage shows a host of a project, and explains the URL that the query names. One
-// that the crawl has not met can be explained as well.
+// hostPage shows a host of a project, and explains the URL in the query. It explains URLs of unknown
+// hosts as well.
 func (s *webUI) hostPage(r *http.Request) (pageResult, error) {
 	v, l, err := s.loadProjectView(r, "host")
 	if err != nil {
@@ -34,6 +34,7 @@ func (s *webUI) hostPage(r *http.Request) (pageResult, error) {
 	if h.Detail != nil {
 		h.Brake = h.Detail.Brake
 	}
+	// Explain the URL; an error is part of the page.
 	if h.ExplainURL != "" {
 		i, err := s.daemon.Inspector(r.Context(), l.Name)
 		if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// hostsPerPage is how many hosts are on a page.
+// hostsPerPage is the number of hosts on a page.
 const hostsPerPage = 50
 
-// A hostList is a part of a project's hosts.
+// A hostList is the view of a page of a project's hosts.
 type hostList struct {
 	Project string
 	*api.HostListPage
@@ -19,16 +19,16 @@ type hostList struct {
 	Columns      []hostTableColumn
 	Search       string
 	State        string
-	StateChoices []stateChoice // states to choose from
-	Problem      string        // why there is no list
-	Sort, Order  string        // as asked for, to be kept by the form
+	StateChoices []stateChoice // the states of the filter
+	Problem      string        // why there is no list; empty: there is one
+	Sort, Order  string        // of the query; the search form repeats them
 }
 
-// A hostTableColumn is one of the table of hosts.
+// A hostTableColumn is a column of the table of hosts.
 type hostTableColumn struct {
 	Name     string
 	AriaSort string // aria-sort: ascending, descending, or empty
-	SortURL  string // sorts by it, or the other way round
+	SortURL  string // a link that sorts by the column, or reverses its order; empty: it cannot be sorted
 }
 
 // A stateChoice is a state that hosts can be filtered by.
@@ -38,21 +38,22 @@ type stateChoice struct {
 	Selected  bool
 }
 
-// hostColumns are those of the table of hosts: what is sorted by, the name, and
-// whether the largest come first when it is chosen.
+// hostColumns holds the columns of the table of hosts.
 var hostColumns = []struct {
-	key, name    string
-	largestFirst bool
+	key          string // of api.HostQuery.Sort; empty: the column cannot be sorted
+	name         string
+	largestFirst bool // the first click sorts the largest first
 }{
 	{"host", "Host", false}, {"state", "State", false}, {"queued", "Queued", true}, {"due", "Due", false},
 	{"pace", "Declared / configured / observed", true}, {"last_status", "Last status", true},
 	{"robots_age", "robots.txt", true}, {"failures", "Errors", true}, {"", "Shortfall", false},
 }
 
-// hostStates are the states of hosts, in the order in which they are offered.
+// hostStates holds the states of hosts in the order of the filter.
 var hostStates = []string{"due", "waiting", "held", "set aside", "resting", "done"}
 
-// loadHostList asks for the hosts that the query of r names.
+// loadHostList returns the page of hosts that the query of r selects. An error is in the list's
+// Problem.
 func (s *webUI) loadHostList(r *http.Request, project string) hostList {
 	q := r.URL.Query()
 	l := hostList{Project: project, Search: q.Get("q"), State: q.Get("state"), Sort: q.Get("sort"), Order: q.Get("order")}
@@ -73,8 +74,8 @@ func (s *webUI) loadHostList(r *http.Request, project string) hostList {
 	return l
 }
 
-// sortableColumn makes the head of a column: a link that sorts by it, the other way
-// round if that is so already.
+// sortableColumn returns a column for the query q. Its link sorts by the column, or reverses the
+// order if the query already sorts by it.
 func sortableColumn(q url.Values, key, name string, largestFirst bool) hostTableColumn {
 	c := hostTableColumn{Name: name}
 	if key == "" {

@@ -11,15 +11,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// pagePaths are all the pages.
+// pagePaths holds the paths of all pages.
 var pagePaths = []string{
 	"/", "/new", "/projects/books", "/projects/books?span=day&q=shop&sort=queued&order=desc", "/projects/books/blocked", "/projects/books/urls",
 	"/projects/books/file", "/projects/books/hosts/shop.example", "/projects/books/hosts/shop.example?url=https://shop.example/private/x",
 	"/projects/books/hosts/new.example?url=https://new.example/", "/brakes", "/audit", "/bot", "/login",
 }
 
-// TestPages looks at every page as a reader of the screen and the browser's policy
-// would.
+// TestPages checks every page for the structure that screen readers need and for what the
+// Content-Security-Policy forbids.
 func TestPages(t *testing.T) {
 	d := newFakeDaemon()
 	d.brakes = []api.Brake{{Host: "shop.example", Stop: true, Reason: "asked", By: "anna"}}
@@ -41,7 +41,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// checkNodes looks at every element of a page.
+// checkNodes checks every element of a page, and the assets that it loads.
 func checkNodes(t *testing.T, b *browser, path string, doc *html.Node) {
 	ids := map[string]bool{}
 	for n := range doc.Descendants() {
@@ -61,7 +61,7 @@ func checkNodes(t *testing.T, b *browser, path string, doc *html.Node) {
 		switch n.Data {
 		case "script":
 			if n.FirstChild != nil || !strings.HasPrefix(attr(n, "src"), "/assets/") {
-				t.Errorf("%s: a script that is not a file of ours", path)
+				t.Errorf("%s: a script that is not an asset", path)
 			}
 			checkAsset(t, b, attr(n, "src"), "text/javascript")
 		case "link":
@@ -103,7 +103,8 @@ func hasLabel(n *html.Node) bool {
 	return false
 }
 
-// TestUntrustedText has everything that strangers write try to be more than text.
+// TestUntrustedText puts hostile text into every value that strangers write, and checks that pages
+// show it only as text.
 func TestUntrustedText(t *testing.T) {
 	for _, hostile := range []string{
 		`<script src="https://evil.example/x.js"></script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='alert(1)`,
@@ -138,7 +139,7 @@ func isDeceptive(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// TestHostNames has names of hosts lead to their pages, whatever is in them.
+// The links to a host lead to its page, whatever characters its name has.
 func TestHostNames(t *testing.T) {
 	for _, name := range []string{"shop.example", "[2001:db8::1]", "xn--bcher-kva.example", "a_b.example", "127.0.0.1"} {
 		d := newFakeDaemon()
@@ -155,7 +156,7 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestProblems has what is not there, and what makes no sense, said by a page.
+// A missing page is answered with 404, and an invalid URL to explain with 422.
 func TestProblems(t *testing.T) {
 	b := openBrowser(t, newFakeDaemon(), operateToken)
 	for path, want := range map[string]int{
@@ -168,8 +169,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestReaders has who may only look see no form that changes something, and no
-// project file.
+// A caller with the role read sees no form that changes something, and no project file.
 func TestReaders(t *testing.T) {
 	d := newFakeDaemon()
 	d.brakes = []api.Brake{{Host: "shop.example", Stop: true}}
@@ -189,11 +189,11 @@ func TestReaders(t *testing.T) {
 		}
 	}
 	if a := b.post("/projects/books/stop", nil); a.status != http.StatusForbidden || len(d.calls) > 0 {
-		t.Errorf("who may look has done %q: status %d", d.calls, a.status)
+		t.Errorf("a caller with the role read made the calls %q: status %d", d.calls, a.status)
 	}
 }
 
-// TestPagesWithoutLogin has those without a login see the login, and what is open.
+// A caller without a session sees the public pages, and is redirected to the login from all others.
 func TestPagesWithoutLogin(t *testing.T) {
 	b := openBrowser(t, newFakeDaemon(), "")
 	for _, path := range pagePaths {
@@ -209,7 +209,7 @@ func TestPagesWithoutLogin(t *testing.T) {
 		}
 	}
 	a := b.post("/login", map[string][]string{"token": {"wrong"}, "next": {"/brakes"}})
-	if !strings.Contains(a.text, "not one of the daemon") || !strings.Contains(a.text, `value="/brakes"`) {
+	if !strings.Contains(a.text, "not valid for this daemon") || !strings.Contains(a.text, `value="/brakes"`) {
 		t.Errorf("a wrong token: %s", a.text)
 	}
 	if a := b.post("/login", map[string][]string{"token": {operateToken}, "next": {"/brakes"}}); a.path != "/brakes" {

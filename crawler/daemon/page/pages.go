@@ -8,28 +8,29 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// Spans of time that plots show: of samples of a second, and of a minute.
+// The spans of time that plots show.
 const (
-	recentPlotSpan = 10 * time.Minute
-	dayPlotSpan    = 24 * time.Hour
+	recentPlotSpan = 10 * time.Minute // from a sample a second
+	dayPlotSpan    = 24 * time.Hour   // from a sample a minute
 )
 
-// A projectCard is a project in the list of them.
+// A projectCard is the view of a project in the list of projects.
 type projectCard struct {
 	api.Project
 	Plot plot
 }
 
-// A projectsOverview is what the daemon does as a whole.
+// A projectsOverview is the view of all projects of the daemon.
 type projectsOverview struct {
 	Cards                 []projectCard
 	Brakes                []api.Brake
-	LargestDelayShortfall api.Milliseconds // the worst
-	ShortfallProject      string           // the project that has it
-	TotalVisits           int64            // that it is the worst of
-	NotReadyReason        string           // why
+	LargestDelayShortfall api.Milliseconds // the largest of all projects
+	ShortfallProject      string           // the project with the largest shortfall
+	TotalVisits           int64            // of all projects since the daemon started
+	NotReadyReason        string           // why the daemon is not ready; empty: it is
 }
 
+// projectsPage shows all projects, and the figures of the daemon as a whole.
 func (s *webUI) projectsPage(r *http.Request) (pageResult, error) {
 	projects, err := s.daemon.Projects(r.Context())
 	if err != nil {
@@ -38,7 +39,7 @@ func (s *webUI) projectsPage(r *http.Request) (pageResult, error) {
 	var o projectsOverview
 	for _, p := range projects {
 		c := projectCard{Project: p}
-		samples, _ := s.daemon.ProjectThroughput(r.Context(), p.Name, false) // nil: the card is there without a plot
+		samples, _ := s.daemon.ProjectThroughput(r.Context(), p.Name, false) // without samples the plot is empty
 		c.Plot = pagesMetric.newPlot(samples, time.Now(), recentPlotSpan, 100)
 		o.Cards = append(o.Cards, c)
 		o.TotalVisits += p.Stats.Pages + p.Stats.RobotsFetches + p.Stats.SitemapFetches
@@ -55,14 +56,14 @@ func (s *webUI) projectsPage(r *http.Request) (pageResult, error) {
 	return pageResult{templateName: "projects", title: "Projects", data: o}, nil
 }
 
-// A projectView of a project is what all of its pages show, and what one of them does.
+// A projectView is the view of a page of a project.
 type projectView struct {
-	api.Project
-	Tab     string
-	Content any
+	api.Project        // for the header that all pages of a project share
+	Tab         string // the template of the page
+	Content     any    // the view of the page below the header
 }
 
-// loadProjectView begins a page of the project that is named in the path.
+// loadProjectView returns a page of the project in the path, and its view without Content.
 func (s *webUI) loadProjectView(r *http.Request, tab string) (pageResult, *projectView, error) {
 	p, err := s.daemon.Project(r.Context(), r.PathValue("project"))
 	if err != nil {
@@ -72,16 +73,16 @@ func (s *webUI) loadProjectView(r *http.Request, tab string) (pageResult, *proje
 	return pageResult{templateName: tab, title: p.Name, data: l}, l, nil
 }
 
-// A projectDashboard is what a project does now.
+// A projectDashboard is the view of the present work of a project.
 type projectDashboard struct {
 	Plots        []plot
-	ShowsDay     bool // the plots are of a day
+	ShowsDay     bool // the plots show dayPlotSpan instead of recentPlotSpan
 	ActiveVisits []api.ActiveVisit
 	Hosts        hostList
 }
 
-// projectTab returns a page of the project that is named in the path, whose content is what content
-// returns.
+// projectTab returns a pageFunc for a page of the project in the path. content returns the
+// projectView's Content.
 func (s *webUI) projectTab(tab string, content func(*http.Request, *api.Project) (any, error)) pageFunc {
 	return func(r *http.Request) (pageResult, error) {
 		v, l, err := s.loadProjectView(r, tab)
@@ -98,7 +99,7 @@ func (s *webUI) projectDashboard(r *http.Request, p *api.Project) (_ any, err er
 	if d.ShowsDay {
 		span, steps = dayPlotSpan, 144
 	}
-	samples, _ := s.daemon.ProjectThroughput(r.Context(), p.Name, d.ShowsDay) // nil: the page is there without plots
+	samples, _ := s.daemon.ProjectThroughput(r.Context(), p.Name, d.ShowsDay) // without samples the plots are empty
 	for _, metric := range []plotMetric{pagesMetric, bytesMetric, errorsMetric, queuedMetric} {
 		d.Plots = append(d.Plots, metric.newPlot(samples, time.Now(), span, steps))
 	}
@@ -109,7 +110,7 @@ func (s *webUI) projectDashboard(r *http.Request, p *api.Project) (_ any, err er
 	return d, err
 }
 
-// maxRefusals bounds what is listed of what is blocked.
+// maxRefusals is the number of rules, and of hosts, that the page of blocked URLs lists.
 const maxRefusals = 200
 
 func (s *webUI) blockedURLs(r *http.Request, p *api.Project) (any, error) {
@@ -125,13 +126,13 @@ func (s *webUI) brakesPage(r *http.Request) (pageResult, error) {
 	return pageResult{templateName: "brakes", title: "Brakes", data: brakes}, err
 }
 
-// auditEntriesPerPage is how many calls are on a page of the audit.
+// auditEntriesPerPage is the number of calls on a page of the audit.
 const auditEntriesPerPage = 100
 
 func (s *webUI) auditPage(r *http.Request) (pageResult, error) {
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if err != nil {
-		before = 0 // the newest
+		before = 0 // the first page, with the newest entries
 	}
 	page, err := s.audit.Page(before, auditEntriesPerPage)
 	return pageResult{templateName: "audit", title: "Audit", data: page}, err
@@ -141,11 +142,11 @@ func (s *webUI) botPage(*http.Request) (pageResult, error) {
 	return pageResult{templateName: "bot", title: "About this bot", data: s.daemon.CrawlerIdentities()}, nil
 }
 
-// A loginForm is what the page of the login says.
+// A loginForm is the view of the login.
 type loginForm struct {
-	NextPath    string // where to go then
-	Failed      bool
-	WaitSeconds string // seconds, after too many attempts
+	NextPath    string // the page after the login
+	Failed      bool   // the last token was invalid
+	WaitSeconds string // how long to wait after too many attempts; empty: not at all
 }
 
 func (s *webUI) loginPage(r *http.Request) (pageResult, error) {

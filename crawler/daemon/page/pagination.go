@@ -7,13 +7,14 @@ import (
 	"strconv"
 )
 
-// pagination lead through a list.
+// pagination is the position of a page in a list, with links to the pages before and after it.
 type pagination struct {
-	FirstItem, LastItem, TotalItems int // counted from 1
-	PreviousURL, NextURL            string
+	FirstItem, LastItem, TotalItems int    // counted from 1
+	PreviousURL, NextURL            string // empty: there is no such page
 }
 
-// newPagination makes the links through a list that r shows a part of.
+// newPagination returns the pagination of a page with up to limit of total items. offset is the
+// number of items before it.
 func newPagination(r *http.Request, offset, limit, total int) pagination {
 	q := r.URL.Query()
 	p := pagination{FirstItem: min(offset+1, total), LastItem: min(offset+limit, total), TotalItems: total}
@@ -26,7 +27,7 @@ func newPagination(r *http.Request, offset, limit, total int) pagination {
 	return p
 }
 
-// offsetOfRequest returns where in a list r begins; what is no number is the beginning.
+// offsetOfRequest returns the parameter offset of r, or 0 if it is invalid.
 func offsetOfRequest(r *http.Request) int {
 	n, err := strconv.Atoi(r.FormValue("offset"))
 	if err != nil {
@@ -35,8 +36,8 @@ func offsetOfRequest(r *http.Request) int {
 	return max(0, n)
 }
 
-// queryWithChanges returns q as the query of a link with other values of some keys; an
-// empty value takes a key off.
+// queryWithChanges returns the query of a link: q with new values for some keys. An empty value
+// removes its key.
 func queryWithChanges(q url.Values, keysAndValues ...string) string {
 	next := maps.Clone(q)
 	for i := 0; i < len(keysAndValues); i += 2 {

@@ -9,23 +9,23 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// Size of a plot's drawing. Its shape on the page is up to the style sheet.
+// The size of a plot's drawing, in SVG units. The style sheet sets its size on the page.
 const (
 	plotWidth  = 600
 	plotHeight = 100
 )
 
-// A plot is one value over time.
+// A plot is the view of one metric over time.
 type plot struct {
 	Name                 string
-	CurrentText, MaxText string // as people say them
-	Span                 string // of time
-	LinePath             string // path data of an SVG of plotWidth by plotHeight
-	AreaPath             string // likewise, closed at the bottom
+	CurrentText, MaxText string // the last and the largest value, formatted
+	Span                 string // the time that the plot covers, formatted
+	LinePath             string // SVG path data, within plotWidth by plotHeight
+	AreaPath             string // LinePath closed at the bottom, to be filled
 	IsEmpty              bool   // there are no samples
 }
 
-// A plotMetric is what a plot takes from a sample.
+// A plotMetric is a metric of a sample that a plot can show.
 type plotMetric struct {
 	name        string
 	value       func(api.ThroughputSample) float64
@@ -39,7 +39,8 @@ var (
 	queuedMetric = plotMetric{"URLs queued", func(s api.ThroughputSample) float64 { return float64(s.QueuedURLs) }, func(n float64) string { return formatCount(int64(n)) }}
 )
 
-// newPlot makes the plot of samples from until-span to until, in as many steps.
+// newPlot returns the plot of the samples from until-span to until, with a point for each of steps
+// equal parts of the span.
 func (s plotMetric) newPlot(samples []api.ThroughputSample, until time.Time, span time.Duration, steps int) plot {
 	p := plot{Name: s.name, Span: formatDuration(span), IsEmpty: len(samples) == 0}
 	values := s.stepMeans(samples, until.Add(-span), span, steps)
@@ -51,6 +52,7 @@ func (s plotMetric) newPlot(samples []api.ThroughputSample, until time.Time, spa
 		current = s.value(samples[len(samples)-1])
 	}
 	p.CurrentText, p.MaxText = s.formatValue(current), s.formatValue(maxValue)
+	// Draw the line from the left, scaled so that the largest value touches the top.
 	top := math.Max(maxValue, math.SmallestNonzeroFloat32)
 	var line strings.Builder
 	for i, v := range values {
@@ -61,14 +63,14 @@ func (s plotMetric) newPlot(samples []api.ThroughputSample, until time.Time, spa
 	return p
 }
 
-// stepMeans returns the mean of each step of the span; one without samples has the
-// value before it as long as there are samples after it.
+// stepMeans returns the mean of the samples in each step of the span. A step without samples repeats
+// the value of the step before it if there are samples after it; otherwise it is 0.
 func (s plotMetric) stepMeans(samples []api.ThroughputSample, from time.Time, span time.Duration, steps int) []float64 {
 	sums, counts := make([]float64, steps), make([]int, steps)
 	last := -1
 	for _, sample := range samples {
 		i := int(float64(steps) * float64(sample.At.Sub(from)) / float64(span))
-		if i == steps {
+		if i == steps { // the sample is at the very end of the span
 			i--
 		}
 		if i < 0 || i > steps {

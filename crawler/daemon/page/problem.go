@@ -8,10 +8,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A problemData is why something was not done, and where it was asked for.
+// A problemData is the view of a problem.
 type problemData struct {
 	*api.Problem
-	BackURL string
+	BackURL string // the page with the form that failed
 }
 
 func forbiddenProblem(detail string) *api.Problem {
@@ -22,18 +22,18 @@ func unreadableFormProblem(err error) *api.Problem {
 	p := &api.Problem{Title: "The form cannot be read", Status: http.StatusBadRequest, Detail: err.Error()}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		p.Status = http.StatusRequestEntityTooLarge
-		p.Detail = fmt.Sprintf("a form may have %s; send more to the API", formatBytes(float64(tooLarge.Limit)))
+		p.Detail = fmt.Sprintf("the form exceeds the limit of %s; use the API for more", formatBytes(float64(tooLarge.Limit)))
 	}
 	return p
 }
 
-// problemView is the page of an error.
+// problemView returns the page that shows an error, with the error's status.
 func problemView(err error) pageResult {
 	p := problemOf(err)
 	return pageResult{templateName: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
 }
 
-// problemOf returns an error as the API tells it.
+// problemOf returns err if it is a *api.Problem, and otherwise a Problem (500) with its text.
 func problemOf(err error) *api.Problem {
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		return p

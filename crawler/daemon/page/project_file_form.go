@@ -10,14 +10,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A projectFileForm is the form that a project's file is changed by.
+// A projectFileForm is the view of the form for a project's file.
 type projectFileForm struct {
 	Name    string // of a new project
-	Text    string
-	Problem string // why it was refused
+	Text    string // of the file
+	Problem string // why the file was refused; empty: it was not
 }
 
-// newProjectTemplate is what a new project begins with.
+// newProjectTemplate is the format of the file that the form for a new project offers.
 const newProjectTemplate = `project: %s
 agent:
   product: examplebot
@@ -44,14 +44,14 @@ func (s *webUI) createProject(r *http.Request) (formResult, error) {
 
 func (s *webUI) projectFilePage(r *http.Request) (pageResult, error) {
 	if !api.CallerFromContext(r.Context()).Role.Allows(api.RoleOperate) {
-		return pageResult{}, forbiddenProblem("a project file may hold passwords: only who may operate sees it")
+		return pageResult{}, forbiddenProblem("a project file may hold passwords: only the role operate may see it")
 	}
 	v, l, err := s.loadProjectView(r, "file")
 	if err != nil {
 		return pageResult{}, err
 	}
 	text, err := s.daemon.ReadProjectFile(r.Context(), l.Name)
-	if err != nil && !isNotFound(err) { // a file that has gone can be written again
+	if err != nil && !isNotFound(err) { // a missing file can be written again
 		return pageResult{}, err
 	}
 	l.Content = projectFileForm{Text: string(text), Problem: l.FileError}
@@ -69,13 +69,16 @@ func (s *webUI) saveProjectFile(r *http.Request) (formResult, error) {
 	})
 }
 
-// submittedProjectFile returns the file of a form: browsers end its lines in CR LF.
+// submittedProjectFile returns the file of a form, with the CR LF of browsers replaced by LF.
 func submittedProjectFile(r *http.Request) string {
 	return strings.ReplaceAll(r.PostFormValue("file"), "\r\n", "\n")
 }
 
-// putProjectOrRedisplay makes or changes a project. A file that is refused is shown again.
-func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisplay func(problem string) (pageResult, error)) (formResult, error) {
+// putProjectOrRedisplay creates or changes a project. If the daemon refuses the file, redisplay
+// returns the page that shows the file again, with the problem.
+func (s *webUI) putProjectOrRedisplay(
+	r *http.Request, name, text string, redisplay func(problem string) (pageResult, error),
+) (formResult, error) {
 	created, err := s.daemon.PutProject(r.Context(), name, []byte(text))
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		v, err := redisplay(p.Error())
@@ -85,9 +88,9 @@ func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisp
 	if err != nil {
 		return formResult{}, err
 	}
-	d := formResult{redirectTo: "/projects/" + url.PathEscape(name), message: name + " follows its file as it is now"}
+	d := formResult{redirectTo: "/projects/" + url.PathEscape(name), message: name + " uses its new file"}
 	if created {
-		d.message = name + " is there, and can be started"
+		d.message = name + " is created, and can be started"
 	}
 	return d, nil
 }

@@ -12,42 +12,43 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A pageResult is a page that is about to be shown.
+// A pageResult is a page before it is rendered, or a redirect.
 type pageResult struct {
-	templateName string // of its template
+	templateName string // one of pageTemplateNames
 	title        string
 	status       int    // 0: 200
-	redirectTo   string // instead of a page: where to go
-	data         any
+	redirectTo   string // the path to redirect to; empty: render the page
+	data         any    // the view that the template shows
 }
 
-// A pageFunc makes the page that a request asks for.
+// A pageFunc returns the page for a request.
 type pageFunc func(*http.Request) (pageResult, error)
 
-// A templateData is what every template is given.
+// A templateData is the data of every template.
 type templateData struct {
 	Title          string
-	Section        string // of the navigation: the view's name
+	Section        string // the template's name, which marks the current page in the navigation
 	Now            time.Time
 	Viewer         api.Caller
-	FlashMessage   string // what the last form did
-	Path           string // with the query: where forms lead back to
-	Version        string
-	RefreshSeconds int // seconds after which a browser looks for what has changed; 0: never
-	Data           any
+	FlashMessage   string // the message of the last form; empty: none
+	Path           string // of the page, with its query; forms return to it
+	Version        string // of decorum
+	RefreshSeconds int    // how often the script fetches the page again; 0: never
+	Data           any    // pageResult.data
 }
 
-// pageTemplates are the templates by name.
+// pageTemplates holds the templates of pages by name.
 type pageTemplates map[string]*template.Template
 
-// pageTemplateNames are the templates that are pages; the others are parts of them.
+// pageTemplateNames holds the templates that are pages. The files in templates/parts are parts of
+// all of them.
 var pageTemplateNames = []string{"projects", "project", "blocked", "urls", "file", "new", "host", "brakes", "audit", "bot", "login", "problem"}
 
-// CanOperate reports whether the viewer may change something.
+// CanOperate reports whether the viewer has the role operate. Templates call it.
 func (f templateData) CanOperate() bool { return f.Viewer.Role.Allows(api.RoleOperate) }
 
-// loadTemplates parses the templates. A key that a map does not have is an error of
-// their execution, as a field that a struct does not have is.
+// loadTemplates parses the templates. A missing key of a map is an error when a template is
+// executed, as a missing field of a struct is.
 func loadTemplates(a assets) pageTemplates {
 	parts := template.Must(template.New("").Option("missingkey=error").Funcs(templateFuncs(a)).ParseFS(embeddedFiles, "templates/parts/*.html"))
 	templates := pageTemplates{}
@@ -58,10 +59,10 @@ func loadTemplates(a assets) pageTemplates {
 	return templates
 }
 
-// refreshSeconds are the views that change by themselves, in seconds.
+// refreshSeconds holds how often the pages that change by themselves are fetched again.
 var refreshSeconds = map[string]int{"projects": 2, "project": 2, "host": 5, "brakes": 5}
 
-// pageHandler shows what is looked at, or why it cannot be.
+// pageHandler returns a handler that renders the page of build, or its error.
 func (s *webUI) pageHandler(build pageFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := build(r)
@@ -72,7 +73,7 @@ func (s *webUI) pageHandler(build pageFunc) http.Handler {
 	})
 }
 
-// renderPage writes a view.
+// renderPage writes a page, or redirects.
 func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageResult) {
 	if v.redirectTo != "" {
 		http.Redirect(w, r, v.redirectTo, http.StatusSeeOther)
@@ -81,21 +82,22 @@ func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageResult)
 	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
 		Version: s.daemon.CrawlerIdentities().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
 	f.FlashMessage = takeFlashMessage(w, r)
+	// Render into memory first, so that an error is answered with its own status.
 	var b bytes.Buffer
 	if err := s.templates[v.templateName].ExecuteTemplate(&b, "page", f); err != nil {
-		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "cannot render the page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if v.status != 0 {
 		w.WriteHeader(v.status)
 	}
-	w.Write(replaceDeceptiveChars(b.Bytes())) // a browser that has gone away is nobody's error
+	w.Write(replaceDeceptiveChars(b.Bytes())) // it fails only if the browser has gone
 }
 
-// replaceDeceptiveChars replaces what a stranger could make text look like another with:
-// control characters, and those that turn the direction of writing. html/template
-// has made sure that nothing is more than text.
+// replaceDeceptiveChars replaces the characters by which a stranger's text could look like another:
+// control characters, and characters that change the direction of writing. html/template has
+// escaped the text already.
 func replaceDeceptiveChars(page []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -105,9 +107,10 @@ func replaceDeceptiveChars(page []byte) []byte {
 	}, page)
 }
 
-// flashCookie holds what the last form did until the next page says it.
+// flashCookie is the cookie that carries the message of a form to the next page.
 const flashCookie = "decorum-said"
 
+// setFlashMessage sends a message, cut to 1000 characters, to the next page.
 func setFlashMessage(w http.ResponseWriter, r *http.Request, message string) {
 	const maxRunes = 1000 // a cookie has room for 4 KiB
 	if text := []rune(message); len(text) > maxRunes {
@@ -117,8 +120,8 @@ func setFlashMessage(w http.ResponseWriter, r *http.Request, message string) {
 		MaxAge: 60, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
 
-// takeFlashMessage returns what is to be said, and makes sure that it is said once. A
-// refresh in the background says nothing.
+// takeFlashMessage returns the message of the last form, and deletes it, so that it is shown once.
+// A refresh in the background leaves it for the next page.
 func takeFlashMessage(w http.ResponseWriter, r *http.Request) string {
 	c, err := r.Cookie(flashCookie)
 	if err != nil || r.Header.Get(liveRefreshHeader) != "" {
@@ -132,5 +135,5 @@ func takeFlashMessage(w http.ResponseWriter, r *http.Request) string {
 	return string(message)
 }
 
-// liveRefreshHeader is sent by the page's script when it looks for what has changed.
+// liveRefreshHeader is the header that the page's script sends when it fetches the page again.
 const liveRefreshHeader = "Decorum-Live"

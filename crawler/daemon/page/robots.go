@@ -12,35 +12,35 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// Bounds of what is shown of a robots.txt. What they leave out is in the raw file.
+// The limits of the view of a robots.txt. The raw file has the whole text.
 const (
-	maxShownLines = 1000 // from the beginning
-	contextLines  = 5    // around a line that is marked
-	maxMarks      = 100
-	maxLineBytes  = 1000 // bytes
+	maxShownLines = 1000 // lines shown from the beginning
+	contextLines  = 5    // lines shown before and after each marked line
+	maxMarks      = 100  // marked lines
+	maxLineBytes  = 1000 // bytes shown of a line
 )
 
-// A robotsView is a robots.txt as it was fetched, line by line.
+// A robotsView is the view of a version of a robots.txt, line by line.
 type robotsView struct {
 	*api.RobotsFile
 	Origins      []string // of the host
-	IsOldVersion bool     // it is not the one in force
-	RawFileURL   string   // where all of it is
+	IsOldVersion bool     // the version is not the one in force
+	RawFileURL   string   // the link to the whole text
 	Rows         []robotsLineRow
 	Versions     []robotsVersionRow
-	IsCompared   bool
-	DiffRows     []robotsDiffRow // from the version that it was compared with
+	IsCompared   bool            // DiffRows is set
+	DiffRows     []robotsDiffRow // the difference from the version that the query names
 }
 
-// A robotsVersionRow is one that the origin had.
+// A robotsVersionRow is a row in the table of versions of a robots.txt.
 type robotsVersionRow struct {
 	api.RobotsVersion
-	IsShown bool
-	ShowURL string // shows it
-	DiffURL string // shows what it changed; empty: the one before is not kept
+	IsShown bool   // the page shows this version
+	ShowURL string // the link that shows the version
+	DiffURL string // the link that shows what the version changed; empty: the version before it is not kept
 }
 
-// robotsVersionRows returns the versions of a file, the newest first.
+// robotsVersionRows returns a row for each version of a file, the newest first.
 func robotsVersionRows(file *api.RobotsFile) (list []robotsVersionRow) {
 	for i, fileVersion := range file.History {
 		q := url.Values{"origin": {file.Origin}, "version": {fileVersion.SHA256}}
@@ -53,23 +53,25 @@ func robotsVersionRows(file *api.RobotsFile) (list []robotsVersionRow) {
 	return list
 }
 
-// A robotsLineRow is a line of a robots.txt, or lines that are left out.
+// A robotsLineRow is a line of a robots.txt, or a gap of lines that are not shown.
 type robotsLineRow struct {
-	Line         int
+	Line         int // its number, from 1; 0: a gap
 	Text         string
-	Mark         string // decides, loses or group
-	Note         string // on the mark
-	SkippedLines int    // lines that are left out here
+	Mark         string // decides, loses or group; empty: the line is not marked
+	Note         string // the reason of the mark
+	SkippedLines int    // of a gap: how many lines are not shown
 }
 
-// loadRobotsView returns the robots.txt to show with a host: of the origin that is asked
-// for, or that of the URL that is explained, or of the first.
+// loadRobotsView returns the view of a robots.txt of a host: of the origin in the query, else of the
+// origin of the explained URL, else of the host's first origin. It returns nil if there is no
+// robots.txt to show.
 func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*robotsView, error) {
 	q := r.URL.Query()
 	v := &robotsView{}
 	if h.Detail != nil {
 		v.Origins = h.Detail.Origins
 	}
+	// Choose the origin.
 	origin := q.Get("origin")
 	if origin == "" && h.Explanation != nil {
 		if u, err := decorum.ParseURL(h.Explanation.URL); err == nil {
@@ -92,6 +94,7 @@ func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*r
 	v.RobotsFile = file
 	v.IsOldVersion = len(file.History) > 0 && file.History[0].SHA256 != file.SHA256
 	v.RawFileURL = "/projects/" + url.PathEscape(project) + "/robots.txt" + queryWithChanges(url.Values{}, "origin", origin, "version", q.Get("version"))
+	// Mark lines only in the version by which the URL is explained.
 	marks := map[int]robotsLineMark{}
 	if h.Explanation != nil && h.Explanation.Robots.SHA256 == file.SHA256 {
 		marks = robotsLineMarks(&h.Explanation.Robots)
@@ -116,19 +119,20 @@ func (s *webUI) serveRawRobots(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	io.WriteString(w, file.Text) // a browser that has gone away is nobody's error
+	io.WriteString(w, file.Text) // it fails only if the browser has gone
 }
 
-// A robotsDiffRow is a line of the diff of two versions, or lines that are left out.
+// A robotsDiffRow is a line of the difference of two versions, or a gap of lines that are not shown.
 type robotsDiffRow struct {
 	api.RobotsDiffLine
-	SkippedLines     int    // lines that are left out here
-	SkippedLinesNote string // they are
+	SkippedLines     int    // of a gap: how many lines are not shown
+	SkippedLinesNote string // of a gap: why not
 }
 
-// robotsDiffRows returns the lines to show of a diff: those that differ, as many as
-// there is room for, and what is around them.
+// robotsDiffRows returns the rows of a difference: the lines that differ and contextLines around
+// each, at most maxShownLines.
 func robotsDiffRows(d *api.RobotsTextDiff) (rows []robotsDiffRow) {
+	// Choose the lines near a difference.
 	shown := make([]bool, len(d.Lines))
 	for i, line := range d.Lines {
 		if line.Kind == api.LineSame {
@@ -138,6 +142,7 @@ func robotsDiffRows(d *api.RobotsTextDiff) (rows []robotsDiffRow) {
 			shown[j] = true
 		}
 	}
+	// Show them, and count the others in gaps.
 	for i, line := range d.Lines {
 		switch last := len(rows) - 1; {
 		case shown[i] && len(rows) < maxShownLines:
@@ -157,7 +162,7 @@ func robotsDiffRows(d *api.RobotsTextDiff) (rows []robotsDiffRow) {
 	return rows
 }
 
-// truncateLine returns what is shown of a line.
+// truncateLine returns the first maxLineBytes of a line, with … if it is longer.
 func truncateLine(line string) string {
 	if len(line) <= maxLineBytes {
 		return line
@@ -165,18 +170,18 @@ func truncateLine(line string) string {
 	return strings.ToValidUTF8(line[:maxLineBytes], "") + "…"
 }
 
-// A robotsLineMark is what a line has to do with the URL that is explained.
+// A robotsLineMark says what a line means for the explained URL: robotsLineRow.Mark and Note.
 type robotsLineMark struct{ kind, note string }
 
-// robotsLineMarks returns the lines that have a part in a verdict, by number.
+// robotsLineMarks returns the marks of the lines that contribute to a verdict, by line number.
 func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	marks := map[int]robotsLineMark{}
 	for _, line := range r.GroupAgentLineNumbers {
-		marks[line] = robotsLineMark{"group", "the group that speaks to this crawler"}
+		marks[line] = robotsLineMark{"group", "the group for this crawler"}
 	}
 	for _, m := range r.Matches {
 		if len(marks) < maxMarks && m.Line != r.Line {
-			reason := cmp.Or(lostRuleReasons[m.LosingReason], "another rule goes first")
+			reason := cmp.Or(lostRuleReasons[m.LosingReason], "another rule takes precedence")
 			marks[m.Line] = robotsLineMark{"loses", "matches, but loses: " + reason}
 		}
 	}
@@ -190,15 +195,15 @@ func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	return marks
 }
 
-// lostRuleReasons say why a rule does not decide.
+// lostRuleReasons holds the reasons why a rule that matches does not decide.
 var lostRuleReasons = map[robots.LosingReason]string{
 	robots.LostShorter:  "a longer rule matches",
-	robots.LostTie:      "as long, and allow wins a tie",
-	robots.LostRepeated: "it stands there twice",
+	robots.LostTie:      "the deciding rule is as long, and allow wins a tie",
+	robots.LostRepeated: "an equal rule precedes it",
 }
 
-// robotsLineRows returns the lines of a file to show: those at its beginning, those that
-// are marked, and what is around these.
+// robotsLineRows returns the rows of a file: its first maxShownLines lines, the marked lines, and
+// contextLines around each of these.
 func robotsLineRows(text string, marks map[int]robotsLineMark) (rows []robotsLineRow) {
 	shown := map[int]bool{}
 	for n := range marks {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// markedLines are the numbers of the lines of robots.txt that a page marks, by how.
+// markedLines returns the IDs of the lines of robots.txt that a page marks, by their mark.
 func markedLines(doc *html.Node) map[string][]string {
 	marks := map[string][]string{}
 	for _, li := range elements(doc, "li") {
@@ -21,8 +21,8 @@ func markedLines(doc *html.Node) map[string][]string {
 	return marks
 }
 
-// TestDecidingLine has the line that decides of a URL be marked, and those that
-// lose, in whatever way lines end.
+// The page marks the line that decides a URL, the lines that match and lose, and the group, with
+// every kind of line ending.
 func TestDecidingLine(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\r"} {
 		d := newFakeDaemon()
@@ -48,7 +48,7 @@ func TestDecidingLine(t *testing.T) {
 	}
 }
 
-// findByClass returns the first element of that name and class.
+// findByClass returns the first element with the given name and class.
 func findByClass(doc *html.Node, name, class string) *html.Node {
 	list := elements(doc, name)
 	i := slices.IndexFunc(list, func(n *html.Node) bool { return slices.Contains(strings.Fields(attr(n, "class")), class) })
@@ -58,7 +58,7 @@ func findByClass(doc *html.Node, name, class string) *html.Node {
 	return list[i]
 }
 
-// TestOldVersion has no line of an old version be marked: the verdict is not of it.
+// The page marks no line of an old version, because the verdict does not come from it.
 func TestOldVersion(t *testing.T) {
 	b := openBrowser(t, newFakeDaemon(), readToken)
 	a := b.get("/projects/books/hosts/shop.example?url=https://shop.example/private/x&version=fedcba9876543210")
@@ -67,8 +67,8 @@ func TestOldVersion(t *testing.T) {
 	}
 }
 
-// TestLongFiles has files that are as long as they may be make a page of bounded
-// size, on which the line that decides is, with a link to all of it.
+// The page of a robots.txt of maximum length has a limited size. It shows the deciding line and
+// links to the raw file.
 func TestLongFiles(t *testing.T) {
 	const size = 500 << 10
 	manyLines := "User-agent: *\n" + strings.Repeat("#\n", 100_000-3) + "Disallow: /private/\n"
@@ -83,7 +83,7 @@ func TestLongFiles(t *testing.T) {
 			t.Errorf("%s: status %d, a page of %d bytes", name, a.status, len(a.text))
 		}
 		if decides := markedLines(a.document(t))["decides"]; strings.Contains(text, "/private/") && len(decides) != 1 {
-			t.Errorf("%s: the line that decides is not on the page", name)
+			t.Errorf("%s: the deciding line is not on the page", name)
 		}
 		raw := b.get("/projects/books/robots.txt?origin=https://shop.example")
 		if raw.text != text || raw.header.Get("Content-Type") != "text/plain; charset=utf-8" || raw.header.Get("X-Content-Type-Options") != "nosniff" {
@@ -94,19 +94,19 @@ func TestLongFiles(t *testing.T) {
 	d.robots = manyLines
 	a := openBrowser(t, d, readToken).get("/projects/books/hosts/shop.example?url=https://shop.example/private/x")
 	if !strings.Contains(a.text, "98,993 lines are left out") {
-		t.Error("it is not said how many lines are left out")
+		t.Error("the number of lines left out is not shown")
 	}
 }
 
-// TestDiff has two versions of a file be compared: the lines that differ are there,
-// with a few around them, however long the files are.
+// The difference of two versions shows the lines that differ, with a few lines around them, however
+// long the files are.
 func TestDiff(t *testing.T) {
 	d := newFakeDaemon()
 	d.oldRobots = "# old\n" + strings.Repeat("Disallow: /same\n", 5000) + "Disallow: /gone\n"
 	d.robots = "# old\n" + strings.Repeat("Disallow: /same\n", 5000) + "Disallow: /<new>\n"
 	b := openBrowser(t, d, readToken)
 	page := b.get("/projects/books/hosts/shop.example").document(t)
-	i := slices.IndexFunc(elements(page, "a"), func(n *html.Node) bool { return textOf(n) == "with the one before" })
+	i := slices.IndexFunc(elements(page, "a"), func(n *html.Node) bool { return textOf(n) == "with the previous version" })
 	if i < 0 {
 		t.Fatal("no link to a diff")
 	}

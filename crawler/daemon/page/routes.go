@@ -6,7 +6,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A webUI is the page as a handler: what its routes share.
+// A webUI holds what the handlers of the page share.
 type webUI struct {
 	daemon    api.Daemon
 	audit     *api.AuditLog
@@ -14,19 +14,20 @@ type webUI struct {
 	templates pageTemplates
 }
 
-// New returns the page over d, for the server of package api to mount: it has
-// checked who may see what, passes on who that is, and sets the headers that keep
-// other sites out. The audit is shown.
+// New returns the handler of the page of d, which shows the entries of audit. It must be mounted as
+// api.ServerConfig.PageHandler: the api.Server checks the caller's role, passes the caller on in the
+// request's context, and sets the headers that protect the page from other sites.
 func New(d api.Daemon, audit *api.AuditLog) http.Handler {
 	a := loadAssets()
 	return newWebUIHandler(d, audit, a, loadTemplates(a))
 }
 
-// newWebUIHandler returns the page over d with these assets and templates.
+// newWebUIHandler returns the handler of the page of d with the given assets and templates.
 func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplates) http.Handler {
 	s := &webUI{daemon: d, audit: audit, assets: a, templates: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
+	// The pages.
 	for pattern, page := range map[string]pageFunc{
 		"/{$}":                             s.projectsPage,
 		"/new":                             s.projectCreationPage,
@@ -43,6 +44,7 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 	} {
 		mux.Handle("GET "+pattern, s.pageHandler(page))
 	}
+	// The forms.
 	for pattern, submit := range map[string]func(*http.Request) (formResult, error){
 		"/new":                         s.createProject,
 		"/reload":                      s.reloadProjects,
@@ -56,6 +58,8 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 		mux.Handle("POST "+pattern, s.formHandler(submit))
 	}
 	mux.HandleFunc("GET /projects/{project}/robots.txt", s.serveRawRobots)
-	mux.Handle("/", s.pageHandler(func(*http.Request) (pageResult, error) { return pageResult{}, api.NotFound("there is no such page") }))
+	mux.Handle("/", s.pageHandler(func(*http.Request) (pageResult, error) {
+		return pageResult{}, api.NotFound("page not found")
+	}))
 	return mux
 }

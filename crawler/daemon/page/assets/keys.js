@@ -1,9 +1,9 @@
 "use strict";
-// The keys that the dialog lists, and the robots.txt scrolled to the line that
-// decides.
+// Handles the keys that the dialog lists, and scrolls the robots.txt to the
+// deciding line.
 (() => {
   const keys = document.getElementById("keys");
-  let go = 0; // until when a letter after g leads somewhere
+  let go = 0; // until when a letter after g opens a page, in ms since 1970
 
   const step = (by) => {
     const rows = [...document.querySelectorAll("[data-row]")];

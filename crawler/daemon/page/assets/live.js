@@ -1,6 +1,6 @@
 "use strict";
-// Keeps what is marked data-live as the server has it: the page is fetched again
-// and the parts that differ are put in place. There is no second renderer.
+// Keeps the parts marked data-live up to date: it fetches the page again and
+// replaces the parts that differ. There is no second renderer.
 (() => {
   const every = Number(document.body.dataset.refresh) * 1000;
   const light = document.getElementById("live");
@@ -13,7 +13,7 @@
     light.classList.toggle("off", off);
   };
 
-  // A part that somebody types in is left alone.
+  // A part in which a person is typing is not replaced.
   const inUse = (part) => [...part.querySelectorAll("input, textarea, select")].some((field) =>
     field === document.activeElement || field.defaultValue !== undefined && field.type !== "hidden" && field.value !== field.defaultValue);
 

@@ -1,6 +1,6 @@
 "use strict";
-// Shows what happens, from the stream of events. A fast crawl tells more than can
-// be read: twice a second the newest lines are shown.
+// Shows events from the stream of the server. A fast crawl has more events than a
+// person can read, so it shows the newest lines twice a second.
 (() => {
   const log = document.getElementById("log");
   if (!log) return;
