@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A ChangingPage is another after each of its ChangeTimes.
+// A ChangingPage is a page that changes at each of its ChangeTimes. Its method Respond is a PageFunc.
 type ChangingPage struct {
-	ChangeTimes          []time.Time          // in order
-	ResponseAfterChanges func(n int) Response // what the page is after n changes
-	// SendETag and SendLastModified say which validators it is sent with. The date is
-	// that of the last change; before the first there is none.
+	ChangeTimes          []time.Time          // in ascending order
+	ResponseAfterChanges func(n int) Response // the page after n changes
+	// SendETag and SendLastModified say which validators the page has. Last-Modified is the time of
+	// the last change; before the first change it is absent.
 	SendETag, SendLastModified bool
 }
 
-// Respond answers a request.
+// Respond returns the answer to a request at r.ReceivedAt.
 func (c ChangingPage) Respond(r PageRequest) Response {
 	n := c.versionAt(r.ReceivedAt)
 	a := c.ResponseAfterChanges(n)
@@ -33,7 +33,7 @@ func (c ChangingPage) Respond(r PageRequest) Response {
 	return a
 }
 
-// versionAt returns how many changes there have been at a moment.
+// versionAt returns the number of changes up to at.
 func (c ChangingPage) versionAt(at time.Time) int {
 	n := 0
 	for n < len(c.ChangeTimes) && !c.ChangeTimes[n].After(at) {
@@ -42,8 +42,8 @@ func (c ChangingPage) versionAt(at time.Time) int {
 	return n
 }
 
-// isNotModified reports whether the client holds the page already (RFC 9110,
-// sections 13.1.2 and 13.1.3).
+// isNotModified reports whether the headers of a conditional request match the answer, so that 304 is
+// due (RFC 9110, sections 13.1.2 and 13.1.3).
 func isNotModified(request http.Header, d wireResponse) bool {
 	if d.status != http.StatusOK {
 		return false
@@ -56,7 +56,7 @@ func isNotModified(request http.Header, d wireResponse) bool {
 	return err == nil && err2 == nil && !modified.After(since)
 }
 
-// containsETag reports whether a list of entity tags has one, by weak comparison.
+// containsETag reports whether a list of entity tags contains tag, by weak comparison.
 func containsETag(tags, tag string) bool {
 	if tags == "*" {
 		return true

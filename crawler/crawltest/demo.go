@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// DemoWeb returns a web of small sites, in one quiet town, with most of what
-// makes crawling hard: rules with wildcards, a Crawl-delay, Clean-param noise,
-// sitemaps and a feed, redirects that loop or lead where they should not, a calendar
-// without end, robots.txt files that fail, move or never come, servers that
-// are slow, overloaded or broken. Its CrawlSettings says where to begin and which limits
-// make the crawl end; Reachable says what it should find. No host has more than
-// 60 pages, and the ones with faults have few.
+// DemoWeb returns a web of the small sites of a town, with most of what makes crawling hard: rules
+// with wildcards, a Crawl-delay, Clean-param noise, sitemaps and a feed, redirects that loop or lead
+// to closed pages, an endless calendar, robots.txt files that fail, move or never come, and servers
+// that are slow, overloaded or broken. Its CrawlSettings holds the seeds and the limits by which a
+// crawl ends; FindReachableURLs returns what the crawl should find. A host has at most 60 pages, and
+// a host with faults has few.
 func DemoWeb() *Web {
 	w := New(
 		wildcardRulesSite(), relativeLinksSite(), crawlDelaySite(), endlessCalendarSite(), sitemapIndexSite(), cleanParamSite(),
@@ -27,7 +26,8 @@ func DemoWeb() *Web {
 	return w
 }
 
-// demoHosts are the hosts of the demo web, as its town lists them.
+// demoHosts holds the hosts of the demo web. Each home page links to others of them by their distance
+// in this list.
 var demoHosts = [...]string{
 	"library.example", "garden.example", "timetable.example", "almanac.example", "museum.example", "market.example",
 	"post.example", "annex.example", "weather.example", "lighthouse.example", "archive.example",
@@ -39,14 +39,14 @@ func homeURL(host string) string { return "http://" + host + "/" }
 //go:embed demo/*.txt
 var demoTexts embed.FS
 
-// A demoPageContent is what one page of the demo web is about.
+// A demoPageContent is the content of a page of the demo web. slug is its path segment.
 type demoPageContent struct{ title, text, slug string }
 
-// readDemoPageContents reads a list of the demo web's texts: a line is title|text.
+// readDemoPageContents reads the file demo/NAME.txt, in which each line is title|text.
 func readDemoPageContents(name string) []demoPageContent {
 	data, err := demoTexts.ReadFile("demo/" + name + ".txt")
 	if err != nil {
-		return nil // not one of ours; a test sees that pages are missing
+		return nil // the file is embedded; if name is wrong, a test misses its pages
 	}
 	var list []demoPageContent
 	for line := range strings.Lines(string(data)) {

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// A testCrawler is the simplest crawler that is polite: one request at a time over
-// all hosts, each when its host is due. It knows what each robots.txt means
-// from the site's owner, as the judge does. Its fields make it rude.
+// A testCrawler is a minimal polite crawler. It makes one request at a time over all hosts, each when
+// its host is due. It takes the meaning of a robots.txt from the site's RobotsSpec, as the judge
+// does. Each of its bool fields makes it impolite in one way.
 type testCrawler struct {
 	web       *Web
 	transport http.RoundTripper
 	delay     time.Duration
 
-	ignoreRules      bool // asks for what robots.txt closes
-	ignoreDelay      bool // does not rest for a Crawl-delay
-	ignoreCleanParam bool // asks for each link as it is written
-	ignoreOutage     bool // takes a robots.txt out of reach for none
-	fetchTwice       bool // asks for everything twice
+	ignoreRules      bool // requests pages that robots.txt closes
+	ignoreDelay      bool // does not wait for a Crawl-delay
+	ignoreCleanParam bool // requests each link as it is written
+	ignoreOutage     bool // treats an unreachable robots.txt as missing
+	fetchTwice       bool // requests everything twice
 
 	dueAt             map[string]time.Time
 	robotsUnreachable map[string]bool
-	robotsRead        map[string]bool // robots.txt
+	robotsRead        map[string]bool // the origins whose robots.txt was read
 	seen              map[string]bool
 	queue             []queuedURL
 }
 
-// A queuedURL is a URL to ask for.
+// A queuedURL is a URL to request.
 type queuedURL struct {
 	url     string
 	depth   int
@@ -45,7 +45,7 @@ func newTestCrawler(w *Web) *testCrawler {
 		robotsUnreachable: map[string]bool{}, robotsRead: map[string]bool{}, seen: map[string]bool{}}
 }
 
-// crawl crawls the web by its plan.
+// crawl crawls the web with its CrawlSettings.
 func (k *testCrawler) crawl() {
 	for _, seed := range k.web.CrawlSettings.Seeds {
 		k.discover(queuedURL{url: seed})
@@ -79,7 +79,7 @@ func (k *testCrawler) discover(s queuedURL) {
 	}
 }
 
-// visit asks for a page, after its host's robots.txt.
+// visit requests a page, after the robots.txt of its origin.
 func (k *testCrawler) visit(s queuedURL) {
 	host := hostOf(s.url)
 	_, path := splitOriginAndPath(s.url)
@@ -100,7 +100,7 @@ func (k *testCrawler) visit(s queuedURL) {
 	k.discoverLinks(s, got)
 }
 
-// fetchRobots asks for a robots.txt, and for what it is redirected to.
+// fetchRobots requests a robots.txt, and follows its redirects.
 func (k *testCrawler) fetchRobots(host string) {
 	k.robotsRead[host] = true
 	url := homeURL(host) + "robots.txt"
@@ -120,10 +120,10 @@ func (k *testCrawler) fetchRobots(host string) {
 		}
 		url = resolveURL(url, got.res.Header.Get("Location"))
 	}
-	k.postpone(host, 0) // it may just have asked for more
+	k.postpone(host, 0) // the file may have set a longer delay
 }
 
-// fetch waits for a host to be due, and asks it.
+// fetch waits until a host is due, and makes a request.
 func (k *testCrawler) fetch(url string) (clientResponse, error) {
 	host := hostOf(url)
 	time.Sleep(time.Until(k.dueAt[host]))
@@ -205,12 +205,12 @@ func TestDemoPoliteCrawl(t *testing.T) {
 	})
 }
 
-// difference returns what of a is not in b.
+// difference returns the elements of a that are not in b.
 func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// A crawler that is rude in one way is found out in that way.
+// The judge reports a crawler that breaks one rule for breaking that rule.
 func TestDemoImpoliteCrawls(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -240,8 +240,8 @@ func TestDemoImpoliteCrawls(t *testing.T) {
 	}
 }
 
-// Over sockets nothing is different but the clock. The walker never rests here,
-// and what would make it wait is taken away.
+// A crawl over sockets finds the same pages as one in memory. The crawler does not wait in this test,
+// and the pages that require it to are replaced.
 func TestDemoOverSockets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a robots.txt that never comes takes a second")
@@ -254,7 +254,7 @@ func TestDemoOverSockets(t *testing.T) {
 		site.Latency = Latency{}
 	}
 	_, transport := startServer(t, w)
-	transport.DisableKeepAlives = true // or net/http repeats a request on its own after a reset
+	transport.DisableKeepAlives = true // else net/http repeats a request by itself after a reset
 	k := newTestCrawler(w)
 	k.transport, k.delay = transport, 0
 	k.ignoreDelay = true

@@ -11,12 +11,11 @@ import (
 type demoSiteBuilder struct {
 	Site
 	name     string
-	charset  string
-	feedPath string // that every page announces
+	charset  string // of every page
+	feedPath string // of the feed that every page announces; empty: none
 }
 
-// newDemoSiteBuilder returns a site with robots.txt and no pages yet. It takes a moment
-// to answer, as sites do.
+// newDemoSiteBuilder returns a site with a robots.txt and no pages. It answers after 2 to 12 ms.
 func newDemoSiteBuilder(host, name string, r RobotsSpec) *demoSiteBuilder {
 	return &demoSiteBuilder{name: name, charset: "utf-8", Site: Site{
 		Host: host, Robots: StaticRobots(r), Pages: map[string]PageFunc{},
@@ -24,18 +23,18 @@ func newDemoSiteBuilder(host, name string, r RobotsSpec) *demoSiteBuilder {
 	}}
 }
 
-// allowAllRobots is the robots.txt of those who mind nothing.
+// allowAllRobots returns a robots.txt that allows everything.
 func allowAllRobots() RobotsSpec { return RobotsSpec{Response: Text("User-agent: *\nDisallow:\n")} }
 
-// addHTMLPage puts an HTML page at a path.
+// addHTMLPage adds an HTML page at a path.
 func (p *demoSiteBuilder) addHTMLPage(path, title string, parts ...string) {
 	p.Pages[path] = StaticPage(HTML(p.renderHTML("", title, parts...)))
 }
 
-// addPage puts anything else at a path.
+// addPage adds a page of any kind at a path.
 func (p *demoSiteBuilder) addPage(path string, page PageFunc) { p.Pages[path] = page }
 
-// addHomePage puts the home page there, with links to the neighbours in town.
+// addHomePage adds the home page, with links to three other sites of the demo web.
 func (p *demoSiteBuilder) addHomePage(text string, parts ...string) {
 	i := slices.Index(demoHosts[:], p.Host)
 	var neighbours []string
@@ -46,16 +45,19 @@ func (p *demoSiteBuilder) addHomePage(text string, parts ...string) {
 	p.addHTMLPage("/", p.name, paragraphHTML(text), strings.Join(parts, "\n"), "<h2>Next door</h2>", bulletListHTML(neighbours...))
 }
 
-// addInterlinkedPages puts a page for each item into a directory, each linked to the one
-// before, the one after and the directory, and returns links to all of them.
-// href says how a page of the directory is linked to. Only the last page has
-// the links in last.
-func (p *demoSiteBuilder) addInterlinkedPages(dir string, items []demoPageContent, href func(slug string) string, lastLinks ...string) []string {
+// addInterlinkedPages adds a page for each item to a directory, and returns links to all of them.
+// Each page links to the one before, the one after, and the directory. href returns the href of a
+// page by its slug. Only the last page has lastLinks.
+func (p *demoSiteBuilder) addInterlinkedPages(
+	dir string, items []demoPageContent, href func(slug string) string, lastLinks ...string,
+) []string {
 	var links []string
 	for i, it := range items {
 		next := items[(i+1)%len(items)]
 		before := items[(i+len(items)-1)%len(items)]
-		neighbours := []string{linkHTML(href(before.slug), before.title), linkHTML(href(next.slug), next.title), linkHTML(href(""), "All of them")}
+		neighbours := []string{
+			linkHTML(href(before.slug), before.title), linkHTML(href(next.slug), next.title), linkHTML(href(""), "All of them"),
+		}
 		if i == len(items)-1 {
 			neighbours = append(neighbours, lastLinks...)
 		}
@@ -65,12 +67,12 @@ func (p *demoSiteBuilder) addInterlinkedPages(dir string, items []demoPageConten
 	return links
 }
 
-// hrefFuncForDir returns the href of pages by their path on the site.
+// hrefFuncForDir returns an href function for addInterlinkedPages that returns absolute paths.
 func hrefFuncForDir(dir string) func(string) string {
 	return func(slug string) string { return dir + slug }
 }
 
-// renderHTML returns a page. head goes into its head.
+// renderHTML returns the HTML of a page. head is added to its head element, parts to its body.
 func (p *demoSiteBuilder) renderHTML(head, title string, parts ...string) string {
 	if p.feedPath != "" {
 		head += `<link rel="alternate" type="application/rss+xml" href="` + p.feedPath + `">`
@@ -93,7 +95,7 @@ func feedXML(links ...string) string {
 	return `<rss version="2.0"><channel><item><link>` + strings.Join(links, "</link></item>\n<item><link>") + "</link></item></channel></rss>\n"
 }
 
-// linkHTML returns a link, with further attributes if there are any.
+// linkHTML returns an <a> element with href first, then attributes.
 func linkHTML(to, text string, attributes ...string) string {
 	attributes = append([]string{`<a href="` + html.EscapeString(to) + `"`}, attributes...)
 	return strings.Join(attributes, " ") + ">" + html.EscapeString(text) + "</a>"

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// The other part of town: what is hard here is in the servers. A host has one
-// page that keeps failing, at most, and it is found last: nothing is left then
-// that would have to wait until the host has been forgiven.
+// The sites of this file are hard to crawl because of their servers. A host has at most one page that
+// keeps failing, and a crawler finds it last, so that no other page waits for the end of the host's
+// back-off.
 
-// redirectsSite has redirects: to another host, to what is closed there, in a chain and
-// in a loop.
+// redirectsSite has redirects: to another host, to a closed page there, in a chain and in a loop.
 func redirectsSite() Site {
 	p := newDemoSiteBuilder("post.example", "The Post Office", allowAllRobots())
 	links := p.addInterlinkedPages("/letters/", readDemoPageContents("letters"), hrefFuncForDir("/letters/"))
@@ -29,7 +28,7 @@ func redirectsSite() Site {
 	return p.Site
 }
 
-// redirectedRobotsSite has no robots.txt of its own: it sends those who ask to the library's.
+// redirectedRobotsSite redirects requests for its robots.txt to the library's.
 func redirectedRobotsSite() Site {
 	p := newDemoSiteBuilder("annex.example", "The Map Annex", RobotsSpec{
 		Response:     Redirect(http.StatusMovedPermanently, "http://library.example/robots.txt"),
@@ -43,7 +42,7 @@ func redirectedRobotsSite() Site {
 	return p.Site
 }
 
-// unavailableRobotsSite answers 503 when asked for its rules: nobody may come in.
+// unavailableRobotsSite answers 503 to requests for robots.txt, so that no page may be requested.
 func unavailableRobotsSite() Site {
 	p := newDemoSiteBuilder("weather.example", "The Weather Station", RobotsSpec{Response: Status(http.StatusServiceUnavailable)})
 	p.addHTMLPage("/today", "Today", paragraphHTML("Some."))
@@ -51,7 +50,7 @@ func unavailableRobotsSite() Site {
 	return p.Site
 }
 
-// hangingRobotsSite never answers when asked for its rules.
+// hangingRobotsSite never answers requests for robots.txt.
 func hangingRobotsSite() Site {
 	p := newDemoSiteBuilder("lighthouse.example", "The Lighthouse", RobotsSpec{Response: Response{Fault: Hang}})
 	p.addHTMLPage("/log", "Log", paragraphHTML("Ships."))
@@ -59,7 +58,7 @@ func hangingRobotsSite() Site {
 	return p.Site
 }
 
-// nonHTMLAndNofollowSite has what is no HTML, an old encoding, and links not to be followed.
+// nonHTMLAndNofollowSite has files other than HTML, a page in an old encoding, and nofollow links.
 func nonHTMLAndNofollowSite() Site {
 	p := newDemoSiteBuilder("archive.example", "The Town Archive", allowAllRobots())
 	links := p.addInterlinkedPages("/papers/", readDemoPageContents("papers"), hrefFuncForDir("/papers/"))
@@ -91,8 +90,8 @@ func encodeLatin1(text string) string {
 	return b.String()
 }
 
-// missingRobotsSite has no robots.txt, pages that are gone, and a page that arrives in
-// half the first time.
+// missingRobotsSite has no robots.txt, pages that are gone, and a page whose first answer breaks off
+// in the middle.
 func missingRobotsSite() Site {
 	p := newDemoSiteBuilder("meadow.example", "The Meadow", RobotsSpec{})
 	p.Robots = nil
@@ -104,7 +103,7 @@ func missingRobotsSite() Site {
 	return p.Site
 }
 
-// serverErrorSite has a page that is always broken.
+// serverErrorSite has a page that always answers 500.
 func serverErrorSite() Site {
 	p := newDemoSiteBuilder("workshop.example", "The Workshop", allowAllRobots())
 	links := p.addInterlinkedPages("/tools/", readDemoPageContents("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
@@ -114,7 +113,7 @@ func serverErrorSite() Site {
 	return p.Site
 }
 
-// retryAfterSite asks those who want the special to come back in a second.
+// retryAfterSite has a page whose first answer has a Retry-After of a second.
 func retryAfterSite() Site {
 	p := newDemoSiteBuilder("cafe.example", "The Station Café", allowAllRobots())
 	links := p.addInterlinkedPages("/menu/", readDemoPageContents("dishes"), hrefFuncForDir("/menu/"))
@@ -127,7 +126,7 @@ func retryAfterSite() Site {
 	return p.Site
 }
 
-// slowPageSite has a page that takes its time, and one that is reset the first time.
+// slowPageSite has a slow page, and a page whose first answer is a connection reset.
 func slowPageSite() Site {
 	p := newDemoSiteBuilder("river.example", "Along the River", allowAllRobots())
 	links := p.addInterlinkedPages("/bridges/", readDemoPageContents("bridges"), hrefFuncForDir("/bridges/"))
@@ -140,8 +139,8 @@ func slowPageSite() Site {
 	return p.Site
 }
 
-// gzipAndFeedSite compresses its pages, one of them badly, and has programmes that only its
-// feed lists.
+// gzipAndFeedSite compresses its pages, one of them with damage, and has pages that only its feed
+// lists.
 func gzipAndFeedSite() Site {
 	p := newDemoSiteBuilder("radio.example", "Valley Radio", allowAllRobots())
 	p.feedPath = "/feed.xml"
@@ -173,14 +172,14 @@ func connectionResetSite() Site {
 	return p.Site
 }
 
-// setFirstResponseFault makes a page fail the first time it is asked for.
+// setFirstResponseFault makes the first request for a page fail.
 func (p *demoSiteBuilder) setFirstResponseFault(path string, f ResponseFault) {
 	a := p.Pages[path](PageRequest{})
 	a.Fault = f
 	p.setFirstResponse(path, a)
 }
 
-// setFirstResponse makes a page answer otherwise the first time it is asked for.
+// setFirstResponse replaces the answer to the first request for a page.
 func (p *demoSiteBuilder) setFirstResponse(path string, first Response) {
 	later := p.Pages[path]
 	p.addPage(path, func(r PageRequest) Response {

@@ -7,11 +7,9 @@ import (
 	"time"
 )
 
-// The well-behaved part of town: what is hard here is in the rules and in the
-// shape of the sites.
+// The sites of this file are hard to crawl because of their rules and their links.
 
-// wildcardRulesSite has rules with wildcards, an Allow inside a Disallow, and links to
-// what is closed.
+// wildcardRulesSite has rules with wildcards, an Allow inside a Disallow, and links to closed pages.
 func wildcardRulesSite() Site {
 	p := newDemoSiteBuilder("library.example", "The Lending Library", RobotsSpec{
 		Response: Text(`# Please mind the books.
@@ -81,7 +79,7 @@ func relativeLinksSite() Site {
 	return p.Site
 }
 
-// crawlDelaySite asks for a rest of half a second.
+// crawlDelaySite has a Crawl-delay of half a second.
 func crawlDelaySite() Site {
 	p := newDemoSiteBuilder("timetable.example", "The Branch Line", RobotsSpec{
 		Response: Text("User-agent: *\nCrawl-delay: 0.5\nDisallow: /drivers/\n"), CrawlDelay: 500 * time.Millisecond,
@@ -95,7 +93,7 @@ func crawlDelaySite() Site {
 	return p.Site
 }
 
-// endlessCalendarSite goes on for ever: every month links to the next.
+// endlessCalendarSite has infinitely many pages: every month links to the next.
 func endlessCalendarSite() Site {
 	p := newDemoSiteBuilder("almanac.example", "The Almanac", allowAllRobots())
 	p.addHomePage("A page for every month there will be.", bulletListHTML(linkHTML("/2026/01", "January 2026")))
@@ -116,7 +114,7 @@ func endlessCalendarSite() Site {
 	return p.Site
 }
 
-// sitemapIndexSite has a sitemap index, and objects that only a sitemap knows of.
+// sitemapIndexSite has a sitemap index, and pages that only a sitemap lists.
 func sitemapIndexSite() Site {
 	p := newDemoSiteBuilder("museum.example", "The Museum of Small Things", RobotsSpec{
 		Response:     Text("User-agent: *\nDisallow: /store/sealed\n\nSitemap: http://museum.example/sitemap.xml\n"),
@@ -153,7 +151,7 @@ func sitemapXML(root, entry string, urls ...string) string {
 	return b.String()
 }
 
-// cleanParamSite has links with parameters that do not matter, and says so.
+// cleanParamSite has links with parameters that its Clean-param lines declare irrelevant.
 func cleanParamSite() Site {
 	p := newDemoSiteBuilder("market.example", "The Thursday Market", RobotsSpec{
 		Response:          Text("User-agent: *\nDisallow:\nClean-param: ref&visit /stalls/\n"),
@@ -176,7 +174,7 @@ func cleanParamSite() Site {
 	return p.Site
 }
 
-// removeNoiseParams takes ref and visit off paths under /stalls/.
+// removeNoiseParams removes the parameters ref and visit from paths under /stalls/.
 func removeNoiseParams(path string) string {
 	path, query, _ := strings.Cut(path, "?")
 	var params []string

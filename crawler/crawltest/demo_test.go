@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// expectedFailureStatus are the pages of the demo web that do not answer 2xx or
-// 3xx, whatever one does.
+// expectedFailureStatus holds the pages of the demo web that never answer 2xx or 3xx.
 var expectedFailureStatus = map[string]int{
 	"http://meadow.example/butterflies": http.StatusNotFound,
 	"http://meadow.example/skylark":     http.StatusGone,
@@ -32,7 +31,7 @@ func TestDemoIsAsLargeAsItSays(t *testing.T) {
 	}
 }
 
-// Every link leads to a page or to a failure that is meant.
+// Every link leads to a page or to an intended failure.
 func TestDemoHasNoDeadLinks(t *testing.T) {
 	w := DemoWeb()
 	reach := w.FindReachableURLs(w.CrawlSettings)
@@ -54,7 +53,7 @@ func TestDemoHasNoDeadLinks(t *testing.T) {
 	}
 }
 
-// thirdResponse returns the last of three answers for a page, and whether it is whole.
+// thirdResponse returns the last of three answers for a page, and whether it is complete.
 func thirdResponse(w *Web, page string) (Response, bool) {
 	_, path := splitOriginAndPath(page)
 	a := w.sites[hostOf(page)].respond(PageRequest{Method: "GET", Host: hostOf(page), Path: path, NthForURL: 3})
@@ -120,8 +119,8 @@ func TestDemoExplore(t *testing.T) {
 	}
 }
 
-// Only the almanac has no end: elsewhere what is found does not hang on the
-// order in which it is found.
+// Only the almanac is endless: at other sites the pages found do not depend on the order of the
+// search.
 func TestDemoDepthMattersToTheAlmanacOnly(t *testing.T) {
 	w := DemoWeb()
 	shallow, deep := w.CrawlSettings, w.CrawlSettings
@@ -133,7 +132,7 @@ func TestDemoDepthMattersToTheAlmanacOnly(t *testing.T) {
 	}
 }
 
-// What the demo web's owners state of their robots.txt, path by path.
+// The RobotsSpecs of the demo web state correctly which paths their robots.txt files close.
 func TestDemoRules(t *testing.T) {
 	tests := []struct {
 		host, path string

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A heldListener accepts nothing before it is released.
+// A heldListener accepts no connection before it is released.
 type heldListener struct {
 	net.Listener
 	released chan struct{}
@@ -21,8 +21,8 @@ func (l *heldListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// requestAndVanish sends a request to a server and ends like a process that is killed: it does
-// not wait until the server reads the request.
+// requestAndVanish sends a request to a server and ends like a killed process: it does not wait until
+// the server reads the request.
 func requestAndVanish(t *testing.T, addr, url string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -36,8 +36,8 @@ func requestAndVanish(t *testing.T, addr, url string) {
 	}
 }
 
-// AwaitDisconnects waits for a server that has not even accepted the connection of a client
-// that is gone. The judge counts its request as made before the restart.
+// AwaitDisconnects waits even if the server has not yet accepted the connection of a client that is
+// gone. The judge then counts the client's request as one before the restart.
 func TestAwaitDisconnects(t *testing.T) {
 	web := New(Site{Host: "a.example", Fallback: StaticPage(Text("page"))})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,11 +79,11 @@ func TestAwaitDisconnects(t *testing.T) {
 	}
 	r := web.Judge(JudgeOptions{RestartTimes: []time.Time{restart}})
 	if r.CountViolationsOfRule(Duplicate) != 0 || r.RestartRefetches != 1 {
-		t.Errorf("%d pages asked for again after the restart, want 1:\n%s", r.RestartRefetches, r)
+		t.Errorf("%d pages requested again after the restart, want 1:\n%s", r.RestartRefetches, r)
 	}
 }
 
-// AwaitDisconnects waits for clients that are there, until its context is done.
+// AwaitDisconnects waits for connected clients until its context is done.
 func TestAwaitDisconnectsOfLiveClient(t *testing.T) {
 	s, transport := startServer(t, smallWeb())
 	if _, err := get(t.Context(), transport, "http://a.example/"); err != nil {
@@ -100,7 +100,7 @@ func TestAwaitDisconnectsOfLiveClient(t *testing.T) {
 	}
 }
 
-// AwaitDisconnects waits for nothing once the server is closed.
+// AwaitDisconnects does not wait after the server is closed.
 func TestAwaitDisconnectsOfClosedServer(t *testing.T) {
 	s, _ := startServer(t, smallWeb())
 	if err := s.Close(); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A crawler that has not read robots.txt meets the judge.
+// The judge reports each rule that a crawler breaks: this one requests a page before robots.txt, then
+// pages too soon after another, and a disallowed page.
 func Example() {
 	web := crawltest.New(crawltest.Site{
 		Host: "bakery.example",
@@ -38,14 +39,14 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		io.Copy(io.Discard, res.Body) // a robots.txt that is not read to its end does not count
+		io.Copy(io.Discard, res.Body) // the judge counts a robots.txt only if it was read to its end
 		res.Body.Close()
 	}
 	for _, offence := range web.Judge(crawltest.JudgeOptions{}).Violations {
 		fmt.Printf("%s: %s\n", offence.Exchange.URL, offence.Rule)
 	}
 	// Output:
-	// http://bakery.example/: asked before robots.txt
+	// http://bakery.example/: requested before robots.txt
 	// http://bakery.example/recipes/rye: gap too short
 	// http://bakery.example/recipes/rye: disallowed by robots.txt
 }

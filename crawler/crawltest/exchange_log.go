@@ -14,40 +14,41 @@ import (
 // An Exchange is one request and its answer, as the server saw them.
 type Exchange struct {
 	Method            string    `json:"method"`
-	URL               string    `json:"url"`                   // as asked for: scheme, host, path and query
+	URL               string    `json:"url"`                   // as requested: scheme, host, path and query
 	UserAgent         string    `json:"agent"`                 // the User-Agent header
 	Conditional       bool      `json:"conditional,omitempty"` // If-None-Match or If-Modified-Since
 	RequestBodySHA256 string    `json:"body_sha256,omitempty"` // of the request, in hex; empty: it had no body
-	Start             time.Time `json:"start"`                 // when the request had come
-	// End is when the answer ended: just before its last byte left the server,
-	// so that no client can have seen its end any earlier; for one that was not
-	// sent to its end, when it broke off or the client went away. Zero: it goes on.
-	End        time.Time     `json:"end,omitzero"`
-	Status     int           `json:"status,omitempty"`         // 0: none was sent
-	BodyBytes  int64         `json:"bytes,omitempty"`          // of the body, as sent
-	Incomplete bool          `json:"broken,omitempty"`         // the client cannot have got all of it: it broke off, or is damaged
-	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // that the answer asks for; 0: none
-	Location   string        `json:"location,omitempty"`       // where a redirect leads, as it was sent
-	OverSocket bool          `json:"wire,omitempty"`           // it came over a real socket
+	Start             time.Time `json:"start"`                 // when the request had arrived
+	// End is when the answer ended. It is taken just before the last byte leaves the server, so that
+	// no client can see the end earlier. For an incomplete answer it is when the answer broke off or
+	// the client went away. Zero: the answer has not ended.
+	End       time.Time `json:"end,omitzero"`
+	Status    int       `json:"status,omitempty"` // 0: no status was sent
+	BodyBytes int64     `json:"bytes,omitempty"`  // of the body, as sent
+	// Incomplete means that the client cannot have a correct answer: it broke off, or is damaged.
+	Incomplete bool          `json:"broken,omitempty"`
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // of the answer; 0: none
+	Location   string        `json:"location,omitempty"`       // of a redirect, as it was sent
+	OverSocket bool          `json:"wire,omitempty"`           // the request came over a real socket
 }
 
-// An exchangeLog is the log being written.
+// An exchangeLog is the log of a Web.
 type exchangeLog struct {
-	mu            sync.Mutex
-	entries       []*exchangeRecorder
-	requestsByURL map[string]int
-	unlogged      int
+	mu            sync.Mutex          // guards entries, requestsByURL and unlogged, and the exchange of every recorder
+	entries       []*exchangeRecorder // in the order in which they were added
+	requestsByURL map[string]int      // how many entries each URL has
+	unlogged      int                 // exchanges beyond the limit
 }
 
-// An exchangeRecorder is an exchange being logged.
+// An exchangeRecorder records one exchange while it proceeds.
 type exchangeRecorder struct {
 	log       *exchangeLog
-	nthForURL int
-	exchange  Exchange
+	nthForURL int      // PageRequest.NthForURL
+	exchange  Exchange // guarded by log.mu
 }
 
-// addEntryUpToLimit enters an exchange that has begun, if there are less than limit. Of
-// the others no count is kept either.
+// addEntryUpToLimit adds a new exchange if the log has fewer than limit entries. Beyond the limit it
+// returns a recorder that is not in the log, and does not count the request for its URL.
 func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *exchangeRecorder {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +67,7 @@ func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *exchangeRecorder
 	return e
 }
 
-// recordResponseHead enters what the head of the answer says.
+// recordResponseHead records the status and the headers of the answer.
 func (e *exchangeRecorder) recordResponseHead(d wireResponse) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
@@ -74,14 +75,14 @@ func (e *exchangeRecorder) recordResponseHead(d wireResponse) {
 	e.exchange.RetryAfter = d.retryAfterDelay(time.Now())
 }
 
-// addBodyBytes counts bytes of the body.
+// addBodyBytes adds n to the bytes of the body.
 func (e *exchangeRecorder) addBodyBytes(n int) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	e.exchange.BodyBytes += int64(n)
 }
 
-// recordEnd enters the end of the exchange. Only the first end counts.
+// recordEnd records the end of the exchange. Only the first call has an effect.
 func (e *exchangeRecorder) recordEnd(incomplete bool) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
@@ -90,7 +91,7 @@ func (e *exchangeRecorder) recordEnd(incomplete bool) {
 	}
 }
 
-// Log returns what the web has seen so far, in the order in which it began.
+// Log returns the exchanges so far, in the order of their Start.
 func (w *Web) Log() []Exchange {
 	w.exchangeLog.mu.Lock()
 	defer w.exchangeLog.mu.Unlock()
@@ -106,8 +107,8 @@ func sortLog(log []Exchange) {
 	slices.SortStableFunc(log, func(a, b Exchange) int { return a.Start.Compare(b.Start) })
 }
 
-// WriteLog writes a log as JSON Lines. Times keep their nanoseconds, and lose
-// the monotonic clock.
+// WriteLog writes a log as JSON Lines. Times keep their nanoseconds and lose their monotonic clock
+// reading.
 func WriteLog(w io.Writer, log []Exchange) error {
 	buf := bufio.NewWriter(w)
 	enc := json.NewEncoder(buf)
@@ -120,8 +121,8 @@ func WriteLog(w io.Writer, log []Exchange) error {
 	return buf.Flush()
 }
 
-// ReadLog reads what WriteLog has written: one log, or several one after the
-// other.
+// ReadLog reads one log that WriteLog wrote, or several concatenated ones, and sorts the exchanges by
+// Start.
 func ReadLog(r io.Reader) ([]Exchange, error) {
 	var log []Exchange
 	dec := json.NewDecoder(r)

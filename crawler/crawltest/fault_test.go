@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// A clientResponse is what a client has of an answer.
+// A clientResponse is an answer as a client receives it.
 type clientResponse struct {
 	status int
 	body   string
 	res    *http.Response
 }
 
-// get asks for a page as a plain client does, and reads it to its end.
+// get requests a page without following redirects, and reads its body to the end.
 func get(ctx context.Context, rt http.RoundTripper, url string, header ...string) (clientResponse, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -41,12 +41,12 @@ func get(ctx context.Context, rt http.RoundTripper, url string, header ...string
 	return clientResponse{res.StatusCode, string(body), res}, err
 }
 
-// faultCases is how each fault looks to a client, and in the log.
+// faultCases says how each fault looks to a client, and in the log.
 var faultCases = []struct {
 	name    string
 	fault   ResponseFault
 	want    func(error) bool
-	timeout bool // the client must give up
+	timeout bool // the answer never ends, so the client needs a timeout
 	status  int  // in the log
 	broken  bool // in the log
 	partial bool // some of the body was sent
@@ -157,8 +157,8 @@ func checkLogged(t *testing.T, log []Exchange, status int, broken, partial bool)
 	}
 }
 
-// The server's end of an answer is never later than the client's: a client
-// that waits exactly as long as it owes is never blamed.
+// The server records the end of an answer no later than the client sees it, so that the judge never
+// reports a client that waits exactly as long as required.
 func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
 	for _, size := range []int{0, 1, 1000, maxPieceBytes, maxPieceBytes + 1, 1 << 20} {
 		w := New(Site{Host: "a.example", Pages: map[string]PageFunc{"/page": StaticPage(Text(strings.Repeat("x", size)))}})
@@ -177,7 +177,7 @@ func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
 	}
 }
 
-// Close does not wait for clients that wait for us.
+// Close does not wait for clients that wait for the server.
 func TestCloseEndsHangingAnswers(t *testing.T) {
 	requested := make(chan struct{})
 	w := New(Site{Host: "a.example", Fallback: func(PageRequest) Response {

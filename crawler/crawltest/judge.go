@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// JudgeOptions say what the judge expects of a crawler beyond what each site asks.
-// The zero JudgeOptions expect nothing more.
+// JudgeOptions sets what the judge expects of a crawler beyond the rules of each site. The zero
+// JudgeOptions adds nothing.
 type JudgeOptions struct {
-	// MinDelay is the crawler's own policy: the rest that every host is owed.
+	// MinDelay is the crawler's own policy: the shortest gap between two requests to any host.
 	MinDelay time.Duration
-	// RequiredProductToken must be named in every User-Agent. Empty: any product will do.
+	// RequiredProductToken must be in every User-Agent. Empty: any product.
 	RequiredProductToken string
 	// MaxRobotsAge is how old rules may be. Default 24 h; negative: any age.
 	MaxRobotsAge time.Duration
-	// GapTolerance is forgiven of every gap. Default: nothing in memory, 1 ms over
-	// sockets, and 50 ms there after an answer that was cut, because the server
-	// learns late that the client has gone. Negative: nothing.
+	// GapTolerance is how much shorter than required a gap may be. Default: 0 in memory, 1 ms over
+	// sockets, and 50 ms over sockets after an incomplete answer, because the server learns late
+	// that the client has gone. Negative: 0.
 	GapTolerance time.Duration
-	// RestartTimes are the moments at which the crawler was started again. Over sockets, all
-	// requests of the crawler before must be in the log by then: see Server.AwaitDisconnects.
+	// RestartTimes lists when the crawler was started again. Over sockets, all requests of the
+	// crawler before must be in the log by then: see Server.AwaitDisconnects.
 	RestartTimes []time.Time
-	// CrashLossWindow is how long before a restart an answer may have come and died
-	// with the crawler: its Retry-After is not owed then. Default 0.
+	// CrashLossWindow is how long before a restart an answer may have come that the crawler lost
+	// in the crash. The Retry-After of such an answer is not required. Default 0.
 	CrashLossWindow time.Duration
-	// AllowRevisits lets pages be asked for more than once.
+	// AllowRevisits allows any number of requests for a page.
 	AllowRevisits bool
 }
 
-// Judge judges the web's own log: see JudgeLog.
+// Judge judges the web's own log, as JudgeLog does.
 func (w *Web) Judge(o JudgeOptions) JudgeReport {
 	w.exchangeLog.mu.Lock()
 	dropped := w.exchangeLog.unlogged
@@ -43,43 +43,42 @@ func (w *Web) Judge(o JudgeOptions) JudgeReport {
 	return r
 }
 
-// JudgeLog says where the requests of a log, in the order of their Start,
-// broke a rule. A host is a name: http and https, and all ports, share its
-// pace. An origin is scheme, host and port: a robots.txt speaks for one. All
-// times are the server's.
+// JudgeLog reports where the requests of a log broke a rule. It considers them in the order of
+// their Start. A host is a name: http and https, and all ports, share its pace. An origin is
+// scheme, host and port; a robots.txt applies to one origin. All times are the server's.
 //
-//   - Disallowed: a request for a path that the site's owner closes (Robots.IsDisallowed).
-//     The rules are those of the last robots.txt of the origin that was read, with
-//     its redirects, before the request came, as they were when it was asked for.
-//   - BeforeRobots: no robots.txt of the origin had been read by then. Only requests
-//     for /robots.txt and for what its redirects lead to may come earlier.
-//   - RobotsUnreachable: the last answer for it was 429, 5xx, no answer, or broke off
-//     before 500 KiB, and this had gone on for at most 30 days. After that the last
-//     good file holds, or no rules if there was none.
-//   - RobotsStale: the last answer for it was older than JudgeOptions.MaxRobotsAge.
-//   - RobotsConditional: robots.txt was asked for with If-None-Match or If-Modified-Since.
-//   - ShortGap: less than the rest owed lay between the end of an answer of the
-//     host (Exchange.End) and the start of its next request. Owed is the longest of
-//     Options.MinDelay, the Robots.CrawlDelay that had been read, for any origin of the
-//     host, and the Retry-After of an answer of 429 or 503. Before a robots.txt
-//     the Delay is owed only if it had been read since the last restart: what was
-//     read just before it may have died with it; likewise JudgeOptions.CrashLossWindow. A
-//     request that comes in the very moment in which an answer ends may as well
-//     have come before it, where the site allows that many at a time.
-//   - Overlap: more requests at a time than the site allows (Site.MaxConcurrency), or
-//     than one where a Delay has been read.
-//   - Duplicate: a URL, without the parameters that Clean-param takes off, was asked
-//     for again with the same method, though its last answer was whole and neither
-//     408, 425, 429 nor 5xx, and there was no restart in between. Robots.txt and its
-//     redirects may be asked for again, and a page once more as it was found if the
-//     URL without the parameters answered 404 or 410. With a method that is not
-//     safe the same body may not be sent to a URL again, whatever happened.
-//   - Anonymous: the User-Agent does not begin with product/version, does not name
-//     Options.RequiredProductToken, or has no URL or mail address to complain to.
+//   - Disallowed: a request for a path that the site's owner closes (RobotsSpec.IsDisallowed).
+//     The rules are those of the last robots.txt of the origin, with its redirects, that the
+//     crawler had read before the request, as they were when it requested that robots.txt.
+//   - BeforeRobots: the crawler had not read a robots.txt of the origin before the request. Only
+//     requests for /robots.txt and for the targets of its redirects may come earlier.
+//   - RobotsUnreachable: the last answer for the robots.txt was 429, 5xx, no answer, or broke off
+//     before 500 KiB, and this state had lasted at most 30 days. After 30 days the last good file
+//     applies, or no rules if there was no good file.
+//   - RobotsStale: the last answer for the robots.txt was older than JudgeOptions.MaxRobotsAge.
+//   - RobotsConditional: a request for robots.txt had If-None-Match or If-Modified-Since.
+//   - ShortGap: the gap between the end of an answer of the host (Exchange.End) and the start of
+//     the next request was shorter than required. Required is the longest of
+//     JudgeOptions.MinDelay, the RobotsSpec.CrawlDelay that the crawler had read for any origin
+//     of the host, and the Retry-After of an answer of 429 or 503. For a request for robots.txt
+//     a CrawlDelay counts only if the crawler read it after its last restart, because a delay
+//     read just before a crash may be lost; JudgeOptions.CrashLossWindow does the same for
+//     Retry-After. A request that starts exactly when an answer ends is treated as concurrent
+//     with it if the site allows that many requests at a time.
+//   - Overlap: more requests at a time than Site.MaxConcurrency, or more than one where the
+//     crawler had read a CrawlDelay.
+//   - Duplicate: a URL, without the parameters that Clean-param removes, was requested again with
+//     the same method, although its last answer was complete and neither 408, 425, 429 nor 5xx,
+//     and the crawler was not restarted in between. Robots.txt and its redirects may be requested
+//     again, and so may, once, the URL with its parameters if the URL without them answered 404 or
+//     410. With a method that is not safe the same body may never be sent to a URL again.
+//   - Anonymous: the User-Agent does not begin with product/version, lacks
+//     JudgeOptions.RequiredProductToken, or has no URL or mail address for complaints.
 func (w *Web) JudgeLog(log []Exchange, o JudgeOptions) JudgeReport {
 	if o.MaxRobotsAge == 0 {
 		o.MaxRobotsAge = 24 * time.Hour
 	}
+	// Index the log: by URL for the rules in force, and by host for the pace.
 	log = slices.Clone(log)
 	sortLog(log)
 	c := &logJudge{web: w, opts: o, exchanges: groupByURL(log)}
@@ -97,7 +96,7 @@ func (w *Web) JudgeLog(log []Exchange, o JudgeOptions) JudgeReport {
 	return c.report
 }
 
-// robotsRedirectTargets returns the URLs that the robots.txt files of a log led to.
+// robotsRedirectTargets returns the URLs that redirects of robots.txt files in the log lead to.
 func (a exchangesByURL) robotsRedirectTargets(log []Exchange) map[string]bool {
 	targets := map[string]bool{}
 	for _, x := range log {
@@ -109,7 +108,7 @@ func (a exchangesByURL) robotsRedirectTargets(log []Exchange) map[string]bool {
 	return targets
 }
 
-// A logJudge hears the case of each host.
+// A logJudge judges a log, host by host.
 type logJudge struct {
 	web                   *Web
 	opts                  JudgeOptions
@@ -118,17 +117,17 @@ type logJudge struct {
 	report                JudgeReport
 }
 
-// A hostJudge is the case of one host.
+// A hostJudge judges the requests of one host.
 type hostJudge struct {
 	*logJudge
-	site              *Site
+	site              *Site // nil: the web has no such host
 	hostReport        HostReport
-	seenOrigins       map[string]bool
+	seenOrigins       map[string]bool // the origins of the host that were requested so far
 	delayState        hostDelayState
-	lastRequestByPage map[string]Exchange // the last request for each page
+	lastRequestByPage map[string]Exchange // by method, URL without Clean-param's parameters, and body
 }
 
-// judgeHost judges the requests of one host, in the order in which they came.
+// judgeHost judges the requests of one host in the order of their Start.
 func (c *logJudge) judgeHost(host string, log []Exchange) {
 	h := &hostJudge{logJudge: c, site: c.web.sites[host], hostReport: HostReport{Host: host, MinGap: -1},
 		seenOrigins: map[string]bool{}, lastRequestByPage: map[string]Exchange{}}
@@ -140,7 +139,7 @@ func (c *logJudge) judgeHost(host string, log []Exchange) {
 	c.report.Hosts = append(c.report.Hosts, h.hostReport)
 }
 
-// judgeRequest judges one request.
+// judgeRequest counts one request, and checks it by each rule.
 func (h *hostJudge) judgeRequest(x Exchange) {
 	origin, path := splitOriginAndPath(x.URL)
 	h.seenOrigins[origin] = true
@@ -150,6 +149,7 @@ func (h *hostJudge) judgeRequest(x Exchange) {
 	for _, t := range []time.Time{x.Start, x.End} {
 		h.report.Duration = max(h.report.Duration, t.Sub(h.report.firstRequestAt))
 	}
+	// Rules for every request.
 	isRobotsFetch := path == robotsPath || h.robotsRedirectTargets[x.URL]
 	h.checkDelayAndOverlap(x, isRobotsFetch)
 	if !namesProductAndContact(x.UserAgent, h.opts.RequiredProductToken) {
@@ -161,6 +161,7 @@ func (h *hostJudge) judgeRequest(x Exchange) {
 		}
 		return
 	}
+	// Rules for pages.
 	h.hostReport.PageRequests++
 	h.report.PageRequests++
 	rules := h.exchanges.rulesAt(h.site, origin, x.Start, time.Time{})
@@ -173,7 +174,7 @@ func (h *hostJudge) addViolation(rule JudgeRule, x Exchange, detail string) {
 	h.report.Violations = append(h.report.Violations, Violation{Rule: rule, Exchange: x, Detail: detail})
 }
 
-// checkAllowed asks whether the request was allowed.
+// checkAllowed checks a request for a page by the robots.txt rules in force.
 func (h *hostJudge) checkAllowed(x Exchange, path string, rules rulesInForce) {
 	age := x.Start.Sub(rules.readAt)
 	switch {
@@ -189,7 +190,8 @@ func (h *hostJudge) checkAllowed(x Exchange, path string, rules rulesInForce) {
 	}
 }
 
-// checkDuplicate asks whether the page was asked for before, without need.
+// checkDuplicate checks that a request for a page is not an unnecessary repetition, and counts the
+// necessary ones.
 func (h *hostJudge) checkDuplicate(x Exchange, origin, path string, rules rulesInForce) {
 	if rules.rules.RemoveCleanParams != nil {
 		path = rules.rules.RemoveCleanParams(path)
@@ -199,7 +201,7 @@ func (h *hostJudge) checkDuplicate(x Exchange, origin, path string, rules rulesI
 	h.lastRequestByPage[page] = x
 	switch {
 	case again && !isSafeMethod(x.Method):
-		h.addViolation(Duplicate, x, "it must not be sent twice; first "+formatSeconds(x.Start.Sub(before.Start))+" before")
+		h.addViolation(Duplicate, x, "this method must not be repeated; first "+formatSeconds(x.Start.Sub(before.Start))+" before")
 	case !again, isNotFoundOrGone(before) && before.URL == origin+path && x.URL != before.URL:
 	case h.lastRestartBefore(x.Start).After(before.Start):
 		h.report.RestartRefetches++
@@ -210,17 +212,18 @@ func (h *hostJudge) checkDuplicate(x Exchange, origin, path string, rules rulesI
 	}
 }
 
-// isSafeMethod reports whether a request by the method may be repeated unasked.
+// isSafeMethod reports whether a crawler may repeat a request with the method by itself.
 func isSafeMethod(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// isNotFoundOrGone reports whether an answer says that nothing is there.
+// isNotFoundOrGone reports whether an answer is 404 or 410.
 func isNotFoundOrGone(x Exchange) bool {
 	return x.Status == http.StatusNotFound || x.Status == http.StatusGone
 }
 
-// isRetryable reports whether an answer speaks of the moment, not of the page.
+// isRetryable reports whether an answer is about a temporary state, so that the page may be requested
+// again.
 func isRetryable(x Exchange) bool {
 	switch x.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -229,7 +232,7 @@ func isRetryable(x Exchange) bool {
 	return x.Incomplete || x.Status == 0 || x.Status >= 500
 }
 
-// lastRestartBefore returns the last restart up to a moment, the zero time if none.
+// lastRestartBefore returns the time of the last restart at or before at, or the zero Time.
 func (c *logJudge) lastRestartBefore(at time.Time) time.Time {
 	var last time.Time
 	for _, t := range c.opts.RestartTimes {
@@ -240,7 +243,7 @@ func (c *logJudge) lastRestartBefore(at time.Time) time.Time {
 	return last
 }
 
-// userAgentPattern is product/version and, somewhere after it, a contact.
+// userAgentPattern matches product/version followed, at any distance, by a URL or mail address.
 var userAgentPattern = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z-]+/\S+ .*(https?://\S|mailto:\S|\S@\S)`)
 
 func namesProductAndContact(agent, product string) bool {

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// A hostDelayState is what the judge remembers of a host from request to request.
+// A hostDelayState is what the judge keeps of a host between requests.
 type hostDelayState struct {
-	inFlight                 []Exchange    // not ended when the last request came
-	lastEndedExchange        Exchange      // whose answer ended last
-	longestRequestedPause    time.Duration // the Retry-After of the answer that asks to wait longest,
-	exchangeWithLongestPause Exchange      // and that answer
-	lastLostPauseExchangeEnd time.Time     // when the last such answer came that died with the crawler
+	inFlight                 []Exchange    // exchanges that had not ended when the last request came
+	lastEndedExchange        Exchange      // the exchange that ended last
+	longestRequestedPause    time.Duration // the Retry-After of exchangeWithLongestPause
+	exchangeWithLongestPause Exchange      // the exchange whose Retry-After ends last
+	lastLostPauseExchangeEnd time.Time     // the End of the last exchange whose pause a crash lost
 }
 
-// retireEndedExchanges lets the answers end that had done so when a request came.
+// retireEndedExchanges removes from p.inFlight the exchanges that ended by at, plus tolerance. It
+// updates the last ended exchange and the longest pause.
 func (p *hostDelayState) retireEndedExchanges(at time.Time, tolerance func(Exchange) time.Duration) {
 	p.inFlight = slices.DeleteFunc(p.inFlight, func(x Exchange) bool {
 		if x.End.IsZero() || x.End.After(at.Add(tolerance(x))) {
@@ -32,7 +33,7 @@ func (p *hostDelayState) retireEndedExchanges(at time.Time, tolerance func(Excha
 	})
 }
 
-// requestedPause returns how long an answer asks everybody to stay away.
+// requestedPause returns the Retry-After of an answer of 429 or 503, and 0 for other answers.
 func requestedPause(x Exchange) time.Duration {
 	if x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable {
 		return x.RetryAfter
@@ -40,11 +41,11 @@ func requestedPause(x Exchange) time.Duration {
 	return 0
 }
 
-// checkDelayAndOverlap asks whether the host was owed a rest, and how many requests it
-// had at a time.
+// checkDelayAndOverlap checks the gap before a request, and how many requests are in flight with it.
 func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
 	p := &h.delayState
 	p.retireEndedExchanges(x.Start, h.gapTolerance)
+	// What the host requires of this request.
 	declared := h.declaredDelay(x, isRobotsFetch)
 	required := max(h.opts.MinDelay, declared)
 	h.hostReport.MaxRequiredDelay = max(h.hostReport.MaxRequiredDelay, required)
@@ -52,16 +53,18 @@ func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
 	if h.site != nil && declared == 0 {
 		allowed = max(1, h.site.MaxConcurrency)
 	}
+	// How many requests it has at a time.
 	if n := len(p.inFlight) + 1; n > allowed {
 		h.addViolation(Overlap, x, fmt.Sprintf("%d at a time of %d", n, allowed))
 	}
+	// The gap since the last answer, and since the answer with the longest pause.
 	if !p.lastEndedExchange.End.IsZero() {
 		gap := max(0, x.Start.Sub(p.lastEndedExchange.End))
 		if h.hostReport.MinGap < 0 || gap < h.hostReport.MinGap {
 			h.hostReport.MinGap = gap
 		}
 		switch {
-		case gap == 0 && len(p.inFlight)+2 <= allowed: // it may as well have come while that answer went on
+		case gap == 0 && len(p.inFlight)+2 <= allowed: // treated as concurrent with that answer
 		case h.checkGap(x, p.lastEndedExchange, required):
 		case h.isPauseLostInCrash(p.exchangeWithLongestPause, x):
 			if !p.lastLostPauseExchangeEnd.Equal(p.exchangeWithLongestPause.End) {
@@ -75,7 +78,8 @@ func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
 	p.inFlight = append(p.inFlight, x)
 }
 
-// checkGap blames x if it came too soon after the answer before.
+// checkGap records a ShortGap if x came earlier than required after the answer before, and reports
+// whether it did.
 func (h *hostJudge) checkGap(x, before Exchange, required time.Duration) (isShort bool) {
 	gap := x.Start.Sub(before.End)
 	if gap >= required-h.gapTolerance(before) {
@@ -85,8 +89,8 @@ func (h *hostJudge) checkGap(x, before Exchange, required time.Duration) (isShor
 	return true
 }
 
-// isPauseLostInCrash reports whether x came before the end of a pause that the crawler may
-// know nothing of, because it was killed just after it was asked to make it.
+// isPauseLostInCrash reports whether x came before the end of a pause that the crawler may have lost,
+// because it was killed within CrashLossWindow after the answer paused.
 func (h *hostJudge) isPauseLostInCrash(paused, x Exchange) bool {
 	if !x.Start.Before(paused.End.Add(h.delayState.longestRequestedPause)) {
 		return false
@@ -99,8 +103,8 @@ func (h *hostJudge) isPauseLostInCrash(paused, x Exchange) bool {
 	return false
 }
 
-// declaredDelay returns the Delay that the host has asked for, as far as a crawler
-// could know it before a request.
+// declaredDelay returns the longest CrawlDelay of the host's origins that the crawler could know
+// when it sent x. For a fetch of robots.txt it ignores what was read before the last restart.
 func (h *hostJudge) declaredDelay(x Exchange, isRobotsFetch bool) time.Duration {
 	var since time.Time
 	if isRobotsFetch {
@@ -113,13 +117,13 @@ func (h *hostJudge) declaredDelay(x Exchange, isRobotsFetch bool) time.Duration 
 	return longest
 }
 
-// Tolerances of clocks over sockets.
+// The default tolerances over sockets.
 const (
 	socketTolerance     = time.Millisecond
-	incompleteTolerance = 50 * time.Millisecond
+	incompleteTolerance = 50 * time.Millisecond // after an incomplete answer
 )
 
-// gapTolerance returns what is forgiven of a gap after an answer.
+// gapTolerance returns how much shorter than required the gap after an answer may be.
 func (h *hostJudge) gapTolerance(before Exchange) time.Duration {
 	switch {
 	case h.opts.GapTolerance != 0:

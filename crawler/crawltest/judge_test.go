@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// noon is when the logs of these tests begin.
+// noon is the time at which the logs of these tests begin.
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 const userAgent = "testbot/1.0 (+https://testbot.example/)"
@@ -43,7 +43,7 @@ func withPostBody(body string) func(*Exchange) {
 	return func(e *Exchange) { e.Method, e.RequestBodySHA256 = "POST", body }
 }
 
-// judgeWeb is the web that the logs are of.
+// judgeWeb returns the web of the logs in judgeCases.
 func judgeWeb() *Web {
 	private := func(path string) bool { return strings.HasPrefix(path, "/private") }
 	return New(
@@ -68,7 +68,7 @@ const (
 	day    = 24 * time.Hour
 )
 
-// judgeCases are logs and what is wrong with them.
+// judgeCases holds logs, and the violations in each.
 var judgeCases = []struct {
 	name    string
 	options JudgeOptions
@@ -183,7 +183,7 @@ var judgeCases = []struct {
 	{"Crawl-delay owed from robots.txt on", JudgeOptions{MinDelay: second}, []Exchange{
 		exchange("strict.example/robots.txt", 0, second), exchange("strict.example/", 2*second, 3*second),
 	}, map[JudgeRule]int{ShortGap: 1}},
-	{"Crawl-delay owed before robots.txt is asked for again", JudgeOptions{MinDelay: second}, []Exchange{
+	{"Crawl-delay required before robots.txt is requested again", JudgeOptions{MinDelay: second}, []Exchange{
 		exchange("strict.example/robots.txt", 0, second), exchange("strict.example/robots.txt", 2*second, 3*second),
 	}, map[JudgeRule]int{ShortGap: 1}},
 	{"a restart may have forgotten the Crawl-delay", JudgeOptions{MinDelay: second, RestartTimes: []time.Time{noon.Add(3 * second / 2)}}, []Exchange{
@@ -310,7 +310,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What is asked for again with good reason is counted, and no offence.
+// Requests that are repeated for a good reason are counted, and are not violations.
 func TestJudgeTellsRetriesFromDuplicates(t *testing.T) {
 	var log []Exchange
 	at := 0 * second
@@ -330,7 +330,7 @@ func TestJudgeTellsRetriesFromDuplicates(t *testing.T) {
 	add("free.example/again")
 	r := judgeWeb().JudgeLog(log, JudgeOptions{RestartTimes: []time.Time{restart}})
 	if r.Retries != 7 || r.RestartRefetches != 1 || r.CountViolationsOfRule(Duplicate) != 1 || len(r.Violations) != 1 || r.DistinctPages != 8 {
-		t.Errorf("got %d retries, %d redone, %d different pages, want 7, 1, 8, and one duplicate:\n%v", r.Retries, r.RestartRefetches, r.DistinctPages, r)
+		t.Errorf("got %d retries, %d repeated after a restart, %d different pages, want 7, 1, 8, and one duplicate:\n%v", r.Retries, r.RestartRefetches, r.DistinctPages, r)
 	}
 }
 
@@ -355,11 +355,11 @@ func TestReportString(t *testing.T) {
 	}
 	log = append(log, exchange("free.example/robots.txt", 0, second, func(e *Exchange) { e.BodyBytes = 14 }))
 	got := judgeWeb().JudgeLog(log, JudgeOptions{}).String()
-	want := `10 requests to 2 hosts in 32.5s: 8 pages (8 different), 2 for robots.txt, 14 bytes; 0 retries, 0 redone
+	want := `10 requests to 2 hosts in 32.5s: 8 pages (8 different), 2 for robots.txt, 14 bytes; 0 retries, 0 repeated after a restart
 
-  requests  pages  least gap     owed  offences  host
-         1      0          -  0.000 s         0  free.example
-         9      8    1.500 s  2.000 s        15  strict.example
+  requests  pages  shortest gap  required  violations  host
+         1      0             -   0.000 s           0  free.example
+         9      8       1.500 s   2.000 s          15  strict.example
 
      8 disallowed by robots.txt
          at 10.000 s  GET http://strict.example/private/0
@@ -368,10 +368,10 @@ func TestReportString(t *testing.T) {
          at 19.000 s  GET http://strict.example/private/3
          at 22.000 s  GET http://strict.example/private/4
          and 3 more
-     0 asked before robots.txt
-     0 asked while robots.txt was unreachable
-     0 asked with rules too old
-     0 robots.txt asked for conditionally
+     0 requested before robots.txt
+     0 requested while robots.txt was unreachable
+     0 requested with rules too old
+     0 robots.txt requested conditionally
      7 gap too short
          at 13.000 s  GET http://strict.example/private/1  1.500 s of 2.000 s after http://strict.example/private/0
          at 16.000 s  GET http://strict.example/private/2  1.500 s of 2.000 s after http://strict.example/private/1
@@ -380,7 +380,7 @@ func TestReportString(t *testing.T) {
          at 25.000 s  GET http://strict.example/private/5  1.500 s of 2.000 s after http://strict.example/private/4
          and 2 more
      0 too many requests at a time
-     0 asked for again
+     0 requested again
      0 User-Agent without product or contact
 `
 	if got != want {
@@ -388,7 +388,7 @@ func TestReportString(t *testing.T) {
 	}
 }
 
-// Whatever is in a log, the judge comes to an end, and counts what it has read.
+// The judge terminates on any log, and counts every request in it.
 func FuzzJudge(f *testing.F) {
 	for _, tt := range judgeCases {
 		var b bytes.Buffer

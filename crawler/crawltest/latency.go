@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Latency is how long a site takes to answer. The zero Latency is none.
+// Latency is how long a site takes to answer. The zero Latency means at once.
 type Latency struct {
 	Base   time.Duration // before each answer
-	Jitter time.Duration // up to so much more, at random
+	Jitter time.Duration // the upper limit of a random addition to Base
 	PerMB  time.Duration // for each 1,000,000 bytes of the body, while it is sent
-	Seed   uint64        // chance is the same for the same Seed, host, path and NthForURL
+	Seed   uint64        // the jitter is a function of Seed, host, path and NthForURL
 }
 
-// headerDelay returns how long the answer to r keeps its client waiting.
+// headerDelay returns the time before the answer to r.
 func (l Latency) headerDelay(r PageRequest) time.Duration {
 	if l.Jitter <= 0 {
 		return l.Base
@@ -25,7 +25,7 @@ func (l Latency) headerDelay(r PageRequest) time.Duration {
 	return l.Base + time.Duration(rnd.Int64N(int64(l.Jitter)))
 }
 
-// bodyDuration returns how long a body of the given size takes to send.
+// bodyDuration returns the time to send a body of size bytes.
 func (l Latency) bodyDuration(size int) time.Duration {
 	return time.Duration(float64(l.PerMB) * float64(size) / 1e6)
 }

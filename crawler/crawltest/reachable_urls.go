@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// A CrawlSettings is how a web is meant to be crawled: what to begin with, and which
-// limits make it end.
+// CrawlSettings holds the settings for a crawl of a web: where it starts, and the limits by which it
+// ends.
 type CrawlSettings struct {
 	Seeds          []string
 	MaxDepth       int           // links from a seed; 0: 32
 	MaxAttempts    int           // requests for a page that keeps failing; 0: 3
-	RequestTimeout time.Duration // of one request: some sites answer never. 0: 30 s
+	RequestTimeout time.Duration // of one request, because some sites never answer; 0: 30 s
 }
 
 func (p CrawlSettings) withDefaults() CrawlSettings {
@@ -33,25 +33,25 @@ func (p CrawlSettings) withDefaults() CrawlSettings {
 	return p
 }
 
-// A ReachableURLs is what a right crawler finds on a web by its CrawlSettings, keeping to the
-// hosts of its seeds. The lists are sorted and hold URLs as the log does.
+// ReachableURLs holds the URLs that a correct crawler finds on a web with its CrawlSettings, if it
+// stays on the hosts of its seeds. The lists are sorted and hold URLs in the form of the log.
 type ReachableURLs struct {
-	Pages      []string // asked for, whatever the answer
-	Sitemaps   []string // asked for
-	Disallowed []string // found, and not to be asked for: robots.txt closes them or is out of reach
+	Pages      []string // pages that it requests, whatever the answer
+	Sitemaps   []string // sitemaps that it requests
+	Disallowed []string // URLs that it must not request: robots.txt closes them or is unreachable
 }
 
-// ReachablePages returns the pages that a right crawler asks for: see FindReachableURLs.
+// ReachablePages returns the pages that a correct crawler requests with w.CrawlSettings.
 func (w *Web) ReachablePages() []string { return w.FindReachableURLs(w.CrawlSettings).Pages }
 
-// FindReachableURLs explores the web by a plan, without a request being made or logged. It
-// reads robots.txt as Robots states it, follows redirects, links, sitemaps and feeds,
-// and heeds nofollow. It reads only HTML as DemoWeb writes it: links are <a> with
-// href first, feeds are announced as link elements are there, and attributes have
-// double quotes. The web is explored as it is
-// at the moment; robots.txt redirects are taken to succeed.
+// FindReachableURLs explores the web with the settings p. It makes and logs no request. It takes the
+// rules of a site from its RobotsSpec, follows redirects, links, sitemaps and feeds, and respects
+// nofollow. It understands only HTML in the form that DemoWeb writes: <a> elements with href first,
+// feeds in <link> elements, and attributes in double quotes. It explores the web as it is at the
+// time of the call, and assumes that redirects of robots.txt succeed.
 func (w *Web) FindReachableURLs(p CrawlSettings) ReachableURLs {
 	e := &reachabilitySearch{web: w, plan: p.withDefaults(), hostsInScope: map[string]bool{}, discoveredURLs: map[string]bool{}, now: time.Now()}
+	// Start with the seeds and the sitemaps of their hosts.
 	for _, seed := range p.Seeds {
 		e.hostsInScope[hostOf(seed)] = true
 	}
@@ -61,6 +61,7 @@ func (w *Web) FindReachableURLs(p CrawlSettings) ReachableURLs {
 	for _, host := range slices.Sorted(maps.Keys(e.hostsInScope)) {
 		e.discoverSitemapsInRobots(host)
 	}
+	// Explore breadth first.
 	for len(e.queue) > 0 {
 		next := e.queue[0]
 		e.queue = e.queue[1:]
@@ -72,25 +73,26 @@ func (w *Web) FindReachableURLs(p CrawlSettings) ReachableURLs {
 	return e.result
 }
 
-// A reachabilitySearch finds what is reachable, breadth first.
+// A reachabilitySearch finds reachable URLs breadth first.
 type reachabilitySearch struct {
 	web            *Web
 	plan           CrawlSettings
-	now            time.Time
-	hostsInScope   map[string]bool // in scope
-	discoveredURLs map[string]bool
-	queue          []discoveredURL
+	now            time.Time       // the time at which the web is explored
+	hostsInScope   map[string]bool // the hosts of the seeds
+	discoveredURLs map[string]bool // all URLs found in scope
+	queue          []discoveredURL // URLs to explore
 	result         ReachableURLs
 }
 
 // A discoveredURL is a URL to explore.
 type discoveredURL struct {
 	url       string
-	depth     int
+	depth     int // links from a seed
 	isSitemap bool
 }
 
-// addDiscoveredURL takes a URL that has been found, unless it is known or out of scope.
+// addDiscoveredURL queues a URL, or adds it to the disallowed ones, unless it is known, too deep or
+// out of scope. Sitemaps may be on any host.
 func (e *reachabilitySearch) addDiscoveredURL(found string, depth int, sitemap bool) {
 	host := hostOf(found)
 	if depth > e.plan.MaxDepth || !sitemap && !e.hostsInScope[host] {
@@ -114,12 +116,12 @@ func (e *reachabilitySearch) addDiscoveredURL(found string, depth int, sitemap b
 	e.queue = append(e.queue, discoveredURL{found, depth, sitemap})
 }
 
-// isRobotsUnreachable reports whether robots.txt is out of reach, given how it is answered.
+// isRobotsUnreachable reports whether a robots.txt with the answer a is unreachable.
 func (e *reachabilitySearch) isRobotsUnreachable(a Response) bool {
 	return !e.respondsBeforeTimeout(a) || a.Status == http.StatusTooManyRequests || a.Status >= 500
 }
 
-// respondsBeforeTimeout reports whether an answer comes to its end in time.
+// respondsBeforeTimeout reports whether an answer is complete within the request timeout.
 func (e *reachabilitySearch) respondsBeforeTimeout(a Response) bool {
 	return a.Fault == NoFault && a.HeaderDelay+a.BodyDuration < e.plan.RequestTimeout
 }
@@ -166,7 +168,8 @@ func (e *reachabilitySearch) exploreURL(f discoveredURL) {
 	}
 }
 
-// simulateFetch asks for a page as often as it keeps failing and the plan says.
+// simulateFetch returns the first answer for a page that is complete and not retryable, and false if
+// MaxAttempts requests bring none.
 func (e *reachabilitySearch) simulateFetch(page string) (Response, bool) {
 	_, path := splitOriginAndPath(page)
 	host := hostOf(page)
@@ -179,7 +182,7 @@ func (e *reachabilitySearch) simulateFetch(page string) (Response, bool) {
 	return Response{}, false
 }
 
-// Links as DemoWeb writes them.
+// Patterns for links in the form that DemoWeb writes them.
 var (
 	sitemapLocPattern = regexp.MustCompile(`<(url|sitemap)>\s*<loc>([^<]*)</loc>`)
 	feedItemPattern   = regexp.MustCompile(`<item><link>([^<]*)</link>`)
@@ -214,7 +217,7 @@ func (e *reachabilitySearch) discoverLink(base, ref string, depth int, sitemap b
 	}
 }
 
-// resolveURL returns where ref leads from base, "" if not to a page.
+// resolveURL resolves ref against base. It returns "" unless the result is an http or https URL.
 func resolveURL(base, ref string) string {
 	b, err := url.Parse(base)
 	if err != nil {

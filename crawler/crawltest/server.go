@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// ServeHTTP answers a request by its Host header. It is good for HTTP/1 only:
-// a fault breaks the connection. A host that the web does not have is answered
-// with 421 (Misdirected Request).
+// ServeHTTP implements http.Handler. It answers for the site that the Host header names, and with 421
+// (Misdirected Request) for an unknown host. It supports only HTTP/1, because a fault breaks the
+// connection.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	scheme := "http"
 	if r.TLS != nil {
@@ -31,8 +31,8 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeTo sends the answer up to its fault. It enters the end of the exchange
-// before the last byte is out: see Exchange.End.
+// writeTo sends the answer up to its fault. It records the end of the exchange before it sends the
+// last byte: see Exchange.End. An error means that the connection must be broken.
 func (d *wireResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *exchangeRecorder) error {
 	switch d.fault {
 	case Hang:
@@ -44,6 +44,7 @@ func (d *wireResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *e
 	if err := sleepUnlessCanceled(ctx, d.headerDelay); err != nil {
 		return err
 	}
+	// Send each piece of the body at its time.
 	d.writeHeader(rw, e)
 	began, last := time.Now(), d.bodyPieceCount()-1
 	for i := range last + 1 {
@@ -65,7 +66,7 @@ func (d *wireResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *e
 	return d.endBrokenBody(ctx)
 }
 
-// writeHeader sends the head of the answer.
+// writeHeader records and sends the head of the answer, and records the end if there is no body.
 func (d *wireResponse) writeHeader(rw http.ResponseWriter, e *exchangeRecorder) {
 	e.recordResponseHead(*d)
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {
@@ -79,7 +80,8 @@ func (d *wireResponse) writeHeader(rw http.ResponseWriter, e *exchangeRecorder) 
 
 var errBrokenOff = errors.New("broken off")
 
-// endBrokenBody ends a body that is not to be sent to its end.
+// endBrokenBody returns the error for a body that breaks off, for StallBody when the client goes away.
+// It returns nil for a complete body.
 func (d *wireResponse) endBrokenBody(ctx context.Context) error {
 	switch {
 	case d.fault == StallBody:
@@ -90,12 +92,12 @@ func (d *wireResponse) endBrokenBody(ctx context.Context) error {
 	return nil
 }
 
-// breakConnection ends the connection under an answer, with a reset if that is the
-// fault.
+// breakConnection closes the connection in the middle of an answer, with a TCP reset if the fault is
+// Reset or ResetBody.
 func breakConnection(rw http.ResponseWriter, f ResponseFault) {
 	conn, buf, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
-		return // gone already, or no HTTP/1
+		return // the connection is closed already, or is not HTTP/1
 	}
 	buf.Flush()
 	if tcp, ok := conn.(*net.TCPConn); ok && (f == Reset || f == ResetBody) {
@@ -106,9 +108,9 @@ func breakConnection(rw http.ResponseWriter, f ResponseFault) {
 
 func statusCodeAndText(code int) string { return strconv.Itoa(code) + " " + http.StatusText(code) }
 
-// A Server is a web on a real socket.
+// A Server serves a Web on a real socket.
 type Server struct {
-	Addr string // host:port it listens on
+	Addr string // the host:port on which it listens
 
 	httpServer       *http.Server
 	cancel           context.CancelFunc
@@ -116,7 +118,7 @@ type Server struct {
 	openConns        openConnections
 }
 
-// Start serves the web on addr, 127.0.0.1:0 if that is empty, until Close.
+// Start serves the web on the TCP address addr until Close. An empty addr is 127.0.0.1:0.
 func (w *Web) Start(addr string) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -128,7 +130,7 @@ func (w *Web) Start(addr string) (*Server, error) {
 	return w.StartOn(listener), nil
 }
 
-// StartOn serves the web on a listener, until Close, which closes the listener, too.
+// StartOn serves the web on a listener until Close, which closes the listener.
 func (w *Web) StartOn(listener net.Listener) *Server {
 	ctx, quit := context.WithCancel(context.Background())
 	s := &Server{Addr: listener.Addr().String(), cancel: quit}
@@ -143,18 +145,18 @@ func (w *Web) StartOn(listener net.Listener) *Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	s.serverGoroutines.Go(func() { s.httpServer.Serve(listener) }) // ends with ErrServerClosed, by Close
+	s.serverGoroutines.Go(func() { s.httpServer.Serve(listener) }) // ends with ErrServerClosed after Close
 	return s
 }
 
-// An openConnections is the connections of a server that it has accepted and not closed.
+// openConnections holds the open connections of a server.
 type openConnections struct {
 	mu     sync.Mutex                 // guards closed
-	closed map[net.Conn]chan struct{} // of each connection what is closed with it
+	closed map[net.Conn]chan struct{} // for each open connection, a channel that is closed with it
 }
 
-// onStateChange is the http.Server's ConnState. The server calls it for a new connection
-// before it accepts the next one.
+// onStateChange is the http.Server's ConnState. The server calls it for a new connection before it
+// accepts the next one.
 func (c *openConnections) onStateChange(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +166,7 @@ func (c *openConnections) onStateChange(conn net.Conn, state http.ConnState) {
 			c.closed = map[net.Conn]chan struct{}{}
 		}
 		c.closed[conn] = make(chan struct{})
-	case http.StateHijacked, http.StateClosed: // whose last exchange has ended
+	case http.StateHijacked, http.StateClosed: // the last exchange of the connection has ended
 		close(c.closed[conn])
 		delete(c.closed, conn)
 	}
@@ -178,11 +180,11 @@ func (c *openConnections) closedChannels() []chan struct{} {
 }
 
 // AwaitDisconnects waits until the server has closed every connection made before the call.
-// Every request that came over them is in the log then, and has ended.
+// When it returns, every request over them is in the log and has ended.
 //
-// It is for a client that was killed: a busy machine may read the client's last requests long
+// Call it after a client was killed. A busy machine may read the last requests of the client long
 // after its end, and without AwaitDisconnects even after the start of the next client. They would
-// look like requests of that one (see JudgeOptions.RestartTimes).
+// look like requests of the next client (see JudgeOptions.RestartTimes).
 func (s *Server) AwaitDisconnects(ctx context.Context) error {
 	if err := s.awaitAccepts(ctx); err != nil {
 		return fmt.Errorf("crawltest: await disconnects: %w", err)
@@ -205,8 +207,8 @@ func (s *Server) awaitAccepts(ctx context.Context) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	// Connections are accepted in the order in which they were made. The server closes one that
-	// sends nothing, so when it has closed this one it has accepted all that were made before.
+	// The server accepts connections in the order in which they were made, and closes a connection
+	// that sends nothing. When it has closed this one, it has accepted all earlier ones.
 	err = conn.(*net.TCPConn).CloseWrite()
 	if err == nil {
 		_, err = io.Copy(io.Discard, conn)
@@ -217,8 +219,8 @@ func (s *Server) awaitAccepts(ctx context.Context) error {
 	return err
 }
 
-// Transport returns a transport that sends every request to the server,
-// whatever host its URL names. Its owner should close its idle connections.
+// Transport returns a transport that sends every request to the server, whatever host its URL names.
+// The caller should close its idle connections in the end.
 func (s *Server) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -228,8 +230,8 @@ func (s *Server) Transport() *http.Transport {
 	}
 }
 
-// Close breaks off answers that wait, hang or trickle, lets the others end,
-// and returns when all have: the log is whole then.
+// Close breaks off answers that wait, hang or are sent slowly, and gives all others a second to end.
+// When it returns, all handlers have ended and the log is complete.
 func (s *Server) Close() error {
 	s.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// RoundTrip answers a request without a network, as http.Transport would over
-// one: redirects are not followed, gzip that the caller did not ask for is
-// undone, and faults come out as the same errors. It waits by time.Timer, so
-// that it takes no real time in a bubble, and starts no goroutine. A request
-// for a host that the web does not have fails as a name that cannot be
+// RoundTrip implements http.RoundTripper. It answers a request without a network as http.Transport
+// does over one: it follows no redirect, decompresses gzip unless the caller set Accept-Encoding,
+// and returns the same errors for faults. It waits with time.Timer, so that it takes no real time
+// in a bubble, and starts no goroutine. A request for an unknown host fails as a name that cannot be
 // resolved, and is not logged.
 func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
@@ -29,6 +28,7 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if host := withoutPort(strings.ToLower(r.URL.Host)); w.sites[host] == nil {
 		return nil, unknownHostError(host)
 	}
+	// Ask for gzip on the caller's behalf, as http.Transport does.
 	sent, decompress := r, false
 	if r.Header.Get("Accept-Encoding") == "" && r.Header.Get("Range") == "" && r.Method != http.MethodHead {
 		sent, decompress = r.WithContext(ctx), true
@@ -50,7 +50,8 @@ func resetError() error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// simulateHeaderArrival waits for the head of the answer.
+// simulateHeaderArrival waits until the head of the answer arrives, and records it. It returns the
+// error of a fault before the head, or of ctx.
 func (d *wireResponse) simulateHeaderArrival(ctx context.Context, e *exchangeRecorder) error {
 	wait := d.headerDelay
 	if d.fault == Hang {
@@ -68,7 +69,7 @@ func (d *wireResponse) simulateHeaderArrival(ctx context.Context, e *exchangeRec
 	return nil
 }
 
-// httpResponse returns the answer. undo says to decompress it.
+// httpResponse returns the answer to r. If decompress is set, it decompresses a gzip body.
 func (d *wireResponse) httpResponse(r *http.Request, e *exchangeRecorder, decompress bool) *http.Response {
 	res := &http.Response{
 		Status: statusCodeAndText(d.status), StatusCode: d.status,
@@ -78,6 +79,7 @@ func (d *wireResponse) httpResponse(r *http.Request, e *exchangeRecorder, decomp
 	if d.contentLength < 0 {
 		res.TransferEncoding = []string{"chunked"}
 	}
+	// An empty body has ended already; another ends when it is read, closed or canceled.
 	b := &pacedBody{ctx: r.Context(), wireResponse: d, entry: e, startedAt: time.Now()}
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {
 		e.recordEnd(false)
@@ -94,19 +96,19 @@ func (d *wireResponse) httpResponse(r *http.Request, e *exchangeRecorder, decomp
 	return res
 }
 
-// A pacedBody hands out a delivery's body as the clock allows.
+// A pacedBody is the body of an answer. Each piece can be read at its time.
 type pacedBody struct {
 	ctx             context.Context
 	wireResponse    *wireResponse
 	entry           *exchangeRecorder
 	startedAt       time.Time
-	nextPieceIndex  int    // the piece that comes after rest
-	unreadPiece     []byte // of the piece being read
-	stopCancelWatch func() bool
-	err             error // for good
+	nextPieceIndex  int         // the piece after unreadPiece
+	unreadPiece     []byte      // the rest of the piece being read
+	stopCancelWatch func() bool // stops the function that records the end when ctx is canceled
+	err             error       // of all further reads
 }
 
-// Read waits for the next piece if the last one is used up.
+// Read implements io.Reader. It waits for the next piece if the last one has been read.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -126,7 +128,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// awaitData waits for something to read, or for how the body breaks off.
+// awaitData waits until unreadPiece has bytes, or returns the error with which the body breaks off.
 func (b *pacedBody) awaitData() error {
 	switch {
 	case b.ctx.Err() != nil:
@@ -144,7 +146,8 @@ func (b *pacedBody) awaitData() error {
 	return nil
 }
 
-// stallOrBreakOff returns how a body breaks off.
+// stallOrBreakOff returns the error of a body that ends in the middle, for StallBody when the request
+// is canceled.
 func (b *pacedBody) stallOrBreakOff() error {
 	switch b.wireResponse.fault {
 	case StallBody:
@@ -155,7 +158,7 @@ func (b *pacedBody) stallOrBreakOff() error {
 	return io.ErrUnexpectedEOF
 }
 
-// Close ends the exchange, too early if the body was not read to its end.
+// Close implements io.Closer. It ends the exchange, as incomplete unless the body was read to its end.
 func (b *pacedBody) Close() error {
 	if b.err == nil {
 		b.err = http.ErrBodyReadAfterClose
@@ -169,14 +172,14 @@ func (b *pacedBody) endExchange(incomplete bool) {
 	b.entry.recordEnd(incomplete)
 }
 
-// gunzipBody decompresses a body, beginning with the first Read.
+// A gunzipBody decompresses a pacedBody. It reads nothing before the first Read.
 type gunzipBody struct {
 	*pacedBody
 	zr  *gzip.Reader
 	err error
 }
 
-// Read decompresses.
+// Read implements io.Reader.
 func (g *gunzipBody) Read(p []byte) (int, error) {
 	if g.zr == nil && g.err == nil {
 		g.zr, g.err = gzip.NewReader(g.pacedBody)
@@ -190,7 +193,7 @@ func (g *gunzipBody) Read(p []byte) (int, error) {
 // forever is longer than any client waits.
 const forever = 100 * 365 * 24 * time.Hour
 
-// sleepUnlessCanceled waits for d or for the end of ctx, and returns why it ended too early.
+// sleepUnlessCanceled waits for d. It returns early with the cause of ctx if ctx is done.
 func sleepUnlessCanceled(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -10,47 +10,47 @@ import (
 	"time"
 )
 
-// A Site is one host: what it serves, and what its owner asks of crawlers.
+// A Site is one host, with its pages and the rules of its owner for crawlers.
 type Site struct {
-	Host string // lower case, without port; any scheme and port lead here
-	// Robots is the robots.txt in force at a moment. It must be a pure
-	// function: the judge asks it again. Nil: 404.
+	Host string // lower case, without port; the site answers for any scheme and port
+	// Robots returns the robots.txt at the given time. It must be a pure function, because the judge
+	// calls it again. Nil: 404.
 	Robots func(at time.Time) RobotsSpec
-	// Pages are the site's pages by path. A path with its query goes before
-	// the path alone.
+	// Pages holds the pages by path. A path with the request's query takes precedence over the path
+	// alone.
 	Pages map[string]PageFunc
-	// Fallback answers what Pages does not hold. Nil: 404.
+	// Fallback answers requests for paths that Pages lacks. Nil: 404.
 	Fallback PageFunc
-	// OtherMethodPages answer requests by methods other than GET and HEAD, by path as Pages
-	// do. Nil: 405.
+	// OtherMethodPages answers requests with methods other than GET and HEAD, by path as Pages does.
+	// Without an entry the answer is 405.
 	OtherMethodPages map[string]PageFunc
 	// MaxConcurrency is how many requests at a time the owner allows. Default 1.
 	MaxConcurrency int
 	Latency        Latency
 }
 
-// RobotsSpec is a site's robots.txt and what it means, as the site's owner states
-// it for the agent that is judged.
+// RobotsSpec is a site's robots.txt, with its meaning for the judged crawler as the site's author
+// states it. The judge relies on the statement and does not parse the file.
 type RobotsSpec struct {
-	Response     Response               // the file, or what is answered in its place
-	CrawlDelay   time.Duration          // the rest it asks for
-	IsDisallowed func(path string) bool // whether it closes a path (with query); nil: none
-	// RemoveCleanParams returns a path (with query) without the parameters that Clean-param
-	// says do not matter; nil: all matter.
+	Response     Response               // the answer to a request for robots.txt
+	CrawlDelay   time.Duration          // the delay that it sets; 0: none
+	IsDisallowed func(path string) bool // whether it closes a path (with query); nil: it closes none
+	// RemoveCleanParams returns a path (with query) without the parameters that its Clean-param lines
+	// name; nil: there are no such lines.
 	RemoveCleanParams func(path string) string
 }
 
-// StaticRobots returns the Robots of a site whose robots.txt never changes.
+// StaticRobots returns a value for Site.Robots that is r at all times.
 func StaticRobots(r RobotsSpec) func(time.Time) RobotsSpec {
 	return func(time.Time) RobotsSpec { return r }
 }
 
-// A Web is a set of sites and the log of what they were asked. Its methods may
-// be called at the same time.
+// A Web is a set of sites and the log of the requests to them. Its methods are safe for concurrent
+// use.
 type Web struct {
-	CrawlSettings CrawlSettings // how it is meant to be crawled
-	// MaxLogEntries bounds the log: what comes later is answered, and not logged.
-	// Default 250,000 requests.
+	CrawlSettings CrawlSettings // the settings with which to crawl it
+	// MaxLogEntries is the limit of the log. Later requests are answered but not logged. Default
+	// 250,000 requests.
 	MaxLogEntries int
 
 	sites       map[string]*Site
@@ -66,7 +66,7 @@ func New(sites ...Site) *Web {
 	return w
 }
 
-// robotsAt returns the robots.txt in force at a moment.
+// robotsAt returns the robots.txt at the given time. s may be nil.
 func (s *Site) robotsAt(at time.Time) RobotsSpec {
 	if s == nil || s.Robots == nil {
 		return RobotsSpec{Response: Status(http.StatusNotFound)}
@@ -74,7 +74,7 @@ func (s *Site) robotsAt(at time.Time) RobotsSpec {
 	return s.Robots(at)
 }
 
-// respond returns what the site says to r.
+// respond returns the site's answer to r. s may be nil: the answer is 421 then.
 func (s *Site) respond(r PageRequest) Response {
 	if s == nil {
 		return Status(http.StatusMisdirectedRequest)
@@ -84,6 +84,7 @@ func (s *Site) respond(r PageRequest) Response {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		pages, others, none = s.OtherMethodPages, nil, http.StatusMethodNotAllowed
 	}
+	// The path with its query, then the path alone, then the fallback.
 	switch {
 	case r.Path == robotsPath && none == http.StatusNotFound:
 		return s.robotsAt(r.ReceivedAt).Response
@@ -99,7 +100,7 @@ func (s *Site) respond(r PageRequest) Response {
 
 const robotsPath = "/robots.txt"
 
-// logRequestAndPrepareResponse logs a request and returns what is to be sent for it.
+// logRequestAndPrepareResponse logs a request and returns the answer to send.
 func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overSocket bool) (*exchangeRecorder, wireResponse) {
 	hostport := r.Host
 	if hostport == "" {
@@ -110,9 +111,10 @@ func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overS
 	if req.Method == "" {
 		req.Method = http.MethodGet
 	}
-	if r.Body != nil { // what breaks off is answered as far as it came
+	if r.Body != nil { // a body that breaks off is used as far as it arrived
 		req.Body, _ = io.ReadAll(io.LimitReader(r.Body, maxRequestBodyBytes))
 	}
+	// The log numbers the request before the site answers it.
 	e := w.exchangeLog.addEntryUpToLimit(Exchange{
 		Method: req.Method, RequestBodySHA256: sha256Hex(req.Body), URL: scheme + "://" + hostport + req.Path,
 		UserAgent: r.UserAgent(), Conditional: isConditional(r.Header), Start: req.ReceivedAt, OverSocket: overSocket,
@@ -122,10 +124,10 @@ func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overS
 	return e, prepareResponse(req, site.respond(req), site.latencyOrZero())
 }
 
-// maxRequestBodyBytes is how much of the body of a request is read.
+// maxRequestBodyBytes is how many bytes of a request's body are read.
 const maxRequestBodyBytes = 32 << 20
 
-// sha256Hex returns the SHA-256 of a body in hex, empty if there is none.
+// sha256Hex returns the SHA-256 of a body in hex, or "" for an empty body.
 func sha256Hex(body []byte) string {
 	if len(body) == 0 {
 		return ""
@@ -152,8 +154,8 @@ func isConditional(h http.Header) bool {
 	return h.Get("If-None-Match") != "" || h.Get("If-Modified-Since") != ""
 }
 
-// normalizeHostPort returns host and port as the log writes them: lower case, without the
-// scheme's own port.
+// normalizeHostPort returns host and port in the form of the log: lower case, without the scheme's
+// default port.
 func normalizeHostPort(scheme, hostport string) string {
 	port := ":80"
 	if scheme == "https" {
@@ -162,7 +164,7 @@ func normalizeHostPort(scheme, hostport string) string {
 	return strings.TrimSuffix(strings.ToLower(hostport), port)
 }
 
-// withoutPort returns a host without its port: to whom politeness is owed.
+// withoutPort returns the host of host:port. Politeness is owed to a host, whatever the port.
 func withoutPort(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host
@@ -170,7 +172,7 @@ func withoutPort(hostport string) string {
 	return hostport
 }
 
-// splitOriginAndPath returns the origin and the path, with query, of a URL as it is logged.
+// splitOriginAndPath returns the origin, and the path with query, of a URL in the form of the log.
 func splitOriginAndPath(url string) (origin, path string) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -179,7 +181,7 @@ func splitOriginAndPath(url string) (origin, path string) {
 	return url, "/"
 }
 
-// hostOf returns the host of a URL or origin as it is logged.
+// hostOf returns the host, without port, of a URL or origin in the form of the log.
 func hostOf(url string) string {
 	origin, _ := splitOriginAndPath(url)
 	_, hostport, _ := strings.Cut(origin, "://")

@@ -195,7 +195,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the exchange there and then.
+// A client that goes away ends the exchange at once.
 func TestClientGoesAway(t *testing.T) {
 	big := Text(strings.Repeat("x", 100_000))
 	big.BodyDuration = time.Hour

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// A wireResponse is an answer made ready for sending: the same bytes, pauses and
-// faults over a socket and in memory.
+// A wireResponse is an answer that is ready to be sent, with the same bytes, pauses and faults over a
+// socket and in memory.
 type wireResponse struct {
 	status        int
 	header        http.Header
-	body          []byte        // as it is sent: compressed if it is, never more than is really sent
-	contentLength int64         // what Content-Length says; -1: chunked
+	body          []byte        // the bytes to send: compressed, and cut where a fault ends them
+	contentLength int64         // the value of Content-Length; -1: chunked
 	headerDelay   time.Duration // before the answer
-	bodyDuration  time.Duration // over the body
+	bodyDuration  time.Duration // from the first to the last byte of the body
 	fault         ResponseFault
 }
 
@@ -43,15 +43,15 @@ func prepareResponse(r PageRequest, a Response, l Latency) wireResponse {
 	return d
 }
 
-// compress turns the body into gzip, damaged if that is the fault.
+// compress compresses the body with gzip, and damages it if the fault is BadGzip.
 func (d *wireResponse) compress() {
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
-	zw.Write(d.body) // a bytes.Buffer refuses nothing
+	zw.Write(d.body) // a write to a bytes.Buffer cannot fail
 	zw.Close()
 	d.body = b.Bytes()
 	if d.fault == BadGzip {
-		const header = 10 // bytes; what follows is data
+		const header = 10 // bytes before the compressed data, which stay valid
 		for i := max(header, len(d.body)/2); i < len(d.body); i++ {
 			d.body[i] ^= 0x55
 		}
@@ -60,7 +60,7 @@ func (d *wireResponse) compress() {
 	d.header.Add("Vary", "Accept-Encoding")
 }
 
-// setLengthAndCutBody sets the length, and leaves of the body what is really sent.
+// setLengthAndCutBody sets Content-Length, and cuts the body to the bytes that are sent.
 func (d *wireResponse) setLengthAndCutBody(method string) {
 	d.contentLength = int64(len(d.body))
 	if d.status == http.StatusNotModified || d.status == http.StatusNoContent {
@@ -68,13 +68,13 @@ func (d *wireResponse) setLengthAndCutBody(method string) {
 		return
 	}
 	if method == http.MethodHead && d.breaksOff() {
-		d.fault = NoFault // there is no middle
+		d.fault = NoFault // an answer to HEAD has no body that could break off
 	}
 	switch d.fault {
 	case MissingLastChunk:
 		d.contentLength = -1
 	case ShortBody:
-		d.contentLength = max(d.contentLength, 2) // something must be missing
+		d.contentLength = max(d.contentLength, 2) // so that at least one byte is missing
 	}
 	if method == http.MethodHead {
 		d.body = nil
@@ -95,27 +95,27 @@ func (d *wireResponse) breaksOff() bool {
 	return false
 }
 
-// maxPieceBytes is how much of a body is sent at a time, at most: little enough to
-// fit into the buffers of a connection.
+// maxPieceBytes is the largest piece of a body that is sent at once. It fits into the buffers of a
+// connection.
 const maxPieceBytes = 16 << 10
 
-// bodyPieceCount returns into how many pieces the body is cut.
+// bodyPieceCount returns the number of pieces in which the body is sent.
 func (d *wireResponse) bodyPieceCount() int {
 	n := (len(d.body) + maxPieceBytes - 1) / maxPieceBytes
 	if d.bodyDuration > 0 {
-		n = max(n, min(len(d.body), 10)) // a trickle, and not one late gush
+		n = max(n, min(len(d.body), 10)) // so that bytes arrive during the whole bodyDuration
 	}
 	return n
 }
 
-// bodyPieceAndSendTime returns piece i of the body, and when it is sent, counted from the
-// start of the body.
+// bodyPieceAndSendTime returns piece i of the body, and when it is sent after the start of the body.
 func (d *wireResponse) bodyPieceAndSendTime(i int) (data []byte, at time.Duration) {
 	n := d.bodyPieceCount()
 	return d.body[len(d.body)*i/n : len(d.body)*(i+1)/n], d.bodyDuration * time.Duration(i+1) / time.Duration(n)
 }
 
-// retryAfterDelay returns what the answer's Retry-After asks for.
+// retryAfterDelay returns the time from now that the answer's Retry-After names, and 0 if there is no
+// valid one.
 func (d *wireResponse) retryAfterDelay(now time.Time) time.Duration {
 	v := d.header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
