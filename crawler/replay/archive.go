@@ -14,24 +14,24 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// An ArchiveIndex finds the answers of an archive by URL. Where they are is held in memory, and
-// what they are is not.
+// An ArchiveIndex finds the answers of an archive by URL. It holds the positions of the records in
+// memory, and reads their content from the files.
 type ArchiveIndex struct {
-	recordLocations map[string][]recordIndexEntry
+	recordLocations map[string][]recordIndexEntry // by URL, in the order of their dates
 	files           []string
 }
 
-// A recordIndexEntry is where one is archived, whole or as a revisit to another.
+// A recordIndexEntry is the position of a response or revisit record.
 type recordIndexEntry struct {
-	date               time.Time // when its request began, to the millisecond
-	fileIndex          int
-	offset             int64
-	payloadDigest      string // of the payload
+	date               time.Time // when the request began, to the millisecond
+	fileIndex          int       // in ArchiveIndex.files
+	offset             int64     // in the file
+	payloadDigest      string
 	recordType         string // warc.TypeResponse or warc.TypeRevisit
-	isUnchangedRevisit bool   // a revisit that had the same payload
+	isUnchangedRevisit bool   // a revisit record whose payload is that of an earlier response
 }
 
-// OpenArchive finds the answers in the WARC files of a directory.
+// OpenArchive indexes the WARC files of a directory, also those that are still being written.
 func OpenArchive(dir string) (*ArchiveIndex, error) {
 	var names []string
 	for _, pattern := range []string{"*.warc.gz", "*.warc.gz.open"} {
@@ -44,6 +44,7 @@ func OpenArchive(dir string) (*ArchiveIndex, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there are no WARC files in %s", dir)
 	}
+	// Index the files, and sort the records of each URL by time.
 	a := &ArchiveIndex{recordLocations: map[string][]recordIndexEntry{}, files: names}
 	for i := range names {
 		if err := a.indexFile(i); err != nil {
@@ -56,7 +57,7 @@ func OpenArchive(dir string) (*ArchiveIndex, error) {
 	return a, nil
 }
 
-// indexFile finds the answers in one file.
+// indexFile indexes the response and revisit records of one file.
 func (a *ArchiveIndex) indexFile(file int) error {
 	f, err := os.Open(a.files[file])
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *ArchiveIndex) indexFile(file int) error {
 	for r := warc.NewReader(f); ; {
 		record, err := r.Next()
 		if errors.Is(err, io.EOF) || err != nil && strings.HasSuffix(a.files[file], ".open") {
-			return nil // who was writing it may have been killed
+			return nil // the last record of an open file may be incomplete after a crash
 		}
 		if err != nil {
 			return err
@@ -79,15 +80,18 @@ func (a *ArchiveIndex) indexFile(file int) error {
 			return fmt.Errorf("a record has no date: %w", err)
 		}
 		u := record.Header.Get("WARC-Target-URI")
-		a.recordLocations[u] = append(a.recordLocations[u], recordIndexEntry{date: date, fileIndex: file, offset: record.Offset,
-			payloadDigest: record.Header.Get("WARC-Payload-Digest"), recordType: record.Type(), isUnchangedRevisit: record.Header.Get("WARC-Profile") == warc.ProfileSamePayload})
+		a.recordLocations[u] = append(a.recordLocations[u], recordIndexEntry{
+			date: date, fileIndex: file, offset: record.Offset,
+			payloadDigest: record.Header.Get("WARC-Payload-Digest"), recordType: record.Type(),
+			isUnchangedRevisit: record.Header.Get("WARC-Profile") == warc.ProfileSamePayload,
+		})
 	}
 }
 
 var errNotArchived = errors.New("its answer is not archived")
 
-// findResponse returns the bytes of the answer to the request for url of which the answer
-// ended then; errNotArchived if there is none.
+// findResponse returns the bytes of the answer for url that ended at end: the last one whose request
+// began by then. It returns errNotArchived if there is none.
 func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, error) {
 	records := a.recordLocations[url]
 	i := sort.Search(len(records), func(i int) bool { return records[i].date.After(end) }) - 1
@@ -98,7 +102,7 @@ func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, error) {
 	if err != nil || !records[i].isUnchangedRevisit {
 		return head, err
 	}
-	for _, p := range slices.Backward(records[:i]) { // its payload is that of an earlier answer
+	for _, p := range slices.Backward(records[:i]) { // find the earlier answer with the payload
 		if p.recordType == warc.TypeResponse && p.payloadDigest == records[i].payloadDigest {
 			return a.readRecordBlock(p)
 		}

@@ -1,17 +1,25 @@
-// Package replay takes a crawl that was recorded, in a ledger and WARC files, through
-// the crawler again, and says where it would decide otherwise.
+// Package replay takes a recorded crawl, a ledger and WARC files, through the crawler again, and
+// reports each decision that the crawler would now make differently.
 //
-// The clock is the ledger's: when a request was sent, the crawler is asked for what
-// it would ask of that host at that moment, and when its answer had come, the answer
-// is handed over as it was archived. So there is nothing to wait for, and all that
-// decides is the crawler's own code: scope, seen set, order, robots.txt, pace. What it
-// decides is compared with what the ledger says: the order of each host, verdicts and
-// the lines that they rest on, and that the host was due.
+// The ledger sets the clock. When it shows a request, the package asks the crawler for its next
+// request to that host at that time; when it shows the answer, the crawler gets the archived
+// answer. Nothing has to wait, and all decisions come from the crawler's own code: scope, seen
+// set, order, robots.txt, pace. The package compares them with the ledger: the order at each host,
+// the verdicts and the lines that they rest on, and that the host was due.
 //
-// New makes a LedgerReplayer of the records of a ledger (ledger.Records) and the answers of an
-// archive (OpenArchive). A Crawler is put together around the LedgerReplayer's Store, its clock
-// Now, and the LedgerReplayer itself for the transport of the fetcher; Replay takes it through the
-// records, and LedgerReplayer.OnDifference is told of each difference.
+//	archive, err := replay.OpenArchive("archive")
+//	replayer, err := replay.New(records, archive) // records as from ledger.Records
+//	replayer.OnDifference = func(d replay.Difference) { fmt.Println(d) }
+//	// Build c, a *crawler.Crawler, with replayer.Store(), replayer.Now as its clock, and
+//	// replayer as the transport of its fetcher.
+//	report, err := replayer.Replay(ctx, c, addSeeds)
 //
-// It sends nothing and changes nothing. Memory grows with the URLs of the crawl.
+// Begin reading at LedgerReplayer.Replay; compare.go holds the comparisons.
+//
+// The crawler runs each visit in a goroutine, but only one of them proceeds at a time: each stops
+// when it has its ticket, and continues when the ledger shows its answer. Replay ends all of them
+// before it returns, unless it returns an error. Only the clock is shared without this order; it is
+// atomic. There are no locks.
+//
+// The package makes no request and changes no file. Its memory grows with the URLs of the crawl.
 package replay

@@ -18,14 +18,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// errNotInLedger ends a visit that the ledger does not show.
-var errNotInLedger = errors.New("the ledger does not show it")
+// errNotInLedger ends a visit that the ledger does not contain.
+var errNotInLedger = errors.New("the ledger does not contain it")
 
-// A clock tells the time of the ledger. It never goes back.
-type clock struct{ nanos atomic.Int64 }
+// A clock is the clock of a replay: it shows the time of the ledger, and never goes back.
+type clock struct{ nanos atomic.Int64 } // since 1970
 
-// advance moves the clock to when a record was written. Records have the time to the
-// microsecond that had begun: what was due then is due at its end.
+// advance moves the clock to the time of a record. Records have times truncated to the microsecond,
+// so the clock moves to the end of the microsecond: a host that was due then is due.
 func (c *clock) advance(t time.Time) {
 	if n := t.Add(time.Microsecond).UnixNano(); n > c.nanos.Load() {
 		c.nanos.Store(n)
@@ -35,7 +35,7 @@ func (c *clock) advance(t time.Time) {
 // Now returns the time of the replay.
 func (p *LedgerReplayer) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
 
-// A ledgerPacedFetcher has each visit wait for its answer.
+// A ledgerPacedFetcher is a Fetcher that makes each visit wait until the ledger shows its answer.
 type ledgerPacedFetcher struct {
 	replayer *LedgerReplayer
 	inner    crawler.Fetcher
@@ -43,6 +43,7 @@ type ledgerPacedFetcher struct {
 
 // Fetch implements crawler.Fetcher.
 func (f ledgerPacedFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	// Report the ticket, and wait for the decision of the replayer.
 	v := f.replayer.currentVisit
 	v.ticket = t
 	v.ticketReady <- true
@@ -63,8 +64,8 @@ func (f ledgerPacedFetcher) ReleaseVisitResources(t crawler.Ticket) {
 	}
 }
 
-// RoundTrip answers the request that goes on from the archive. It makes the LedgerReplayer
-// the transport of a crawl that it replays.
+// RoundTrip implements http.RoundTripper. It answers the request of the current visit from the
+// archive, and so makes the LedgerReplayer the transport of the crawl that it replays.
 func (p *LedgerReplayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	recorded := p.currentVisit.ledgerRequest
 	switch {
@@ -73,6 +74,7 @@ func (p *LedgerReplayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	case recorded.answer.Status == 0:
 		return nil, recreateError(recorded.answer.Error, req.URL.Hostname())
 	}
+	// Find the archived answer.
 	raw, err := p.archiveIndex.findResponse(recorded.URL, recorded.answer.EndedAt)
 	if err != nil {
 		p.reportDifference(recorded.recordNumber, recorded.URL, "it cannot be replayed: %v", err)
@@ -83,16 +85,17 @@ func (p *LedgerReplayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, noBody := r.Peek(1); noBody != nil && recorded.answer.BodyBytes > 0 { // it was not to be used
+	// Only the header was archived if the site refused the use of the content.
+	if _, noBody := r.Peek(1); noBody != nil && recorded.answer.BodyBytes > 0 {
 		p.currentVisit.headerOnly = true
 		res.Body, res.ContentLength = http.NoBody, -1
-		res.Header.Del("Content-Encoding") // of nothing
+		res.Header.Del("Content-Encoding") // there is no body to decode
 	}
 	return res, nil
 }
 
-// recreateError returns an error of the class that the recorded one was of: see
-// crawler.FailureClass.
+// recreateError returns an error with the recorded text, in the same crawler.FailureClass as the
+// recorded error.
 func recreateError(text, host string) error {
 	switch {
 	case strings.Contains(text, "no such host"):

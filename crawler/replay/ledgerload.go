@@ -10,7 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// loadFirstRun finds the requests of the first run, and what came of them.
+// loadFirstRun indexes the requests of the ledger's first run, with their answers and the pages on
+// which URLs were found. It sets the clock to the beginning of the run.
 func (p *LedgerReplayer) loadFirstRun() error {
 	byNumber := map[int64]*ledgerRequest{}
 	runs := 0
@@ -23,6 +24,7 @@ func (p *LedgerReplayer) loadFirstRun() error {
 				p.clock.advance(r.Time)
 			}
 		}
+		// Count the records of later runs, and index those of the first.
 		switch {
 		case runs > 1:
 			p.report.LaterRunRecords++
@@ -30,7 +32,7 @@ func (p *LedgerReplayer) loadFirstRun() error {
 			a := &ledgerRequest{Request: r.Request, recordNumber: r.Number}
 			byNumber[r.Number] = a
 			p.unreplayedRequests[a.URL] = append(p.unreplayedRequests[a.URL], a)
-			if a.Kind != ledger.KindTDMRep { // else that is where the page was found that waited for it
+			if a.Kind != ledger.KindTDMRep { // the Referrer of a tdmrep.json is that of the page which needs it
 				p.indexDiscovery(a.URL, a.Referrer, a.URLSource)
 			}
 		case r.Refusal != nil:
@@ -45,10 +47,10 @@ func (p *LedgerReplayer) loadFirstRun() error {
 	return nil
 }
 
-// A discoveredURL is what a page led to.
+// A discoveredURL is a URL that a page led to, with its storage.Source as text.
 type discoveredURL struct{ url, sourceKind string }
 
-// indexDiscovery notes what a URL was found on, the first time.
+// indexDiscovery records the page on which a URL was found first.
 func (p *LedgerReplayer) indexDiscovery(url, referrer, source string) {
 	if _, known := p.referrers[url]; !known {
 		p.referrers[url] = referrer
@@ -56,10 +58,10 @@ func (p *LedgerReplayer) indexDiscovery(url, referrer, source string) {
 	}
 }
 
-// awaitsReferrer reports whether an entry that is found now was found on another page, of
-// which the answer is awaited: of pages that are read at the same moment, the ledger
-// does not say which was first, but what it says the URL was found on does. Should it
-// not be found there, it is missed.
+// awaitsReferrer reports whether the ledger found the URL of an entry on another page, whose answer
+// has not been replayed yet. If two pages were read at the same time, the ledger does not show which
+// came first, but the recorded referrer of a URL on both does. If the other page does not lead to the
+// URL, the replay misses it.
 func (p *LedgerReplayer) awaitsReferrer(e *storage.Entry) bool {
 	referrer, known := p.referrers[e.URL.String()]
 	if !known || referrer == e.Referrer {
@@ -73,9 +75,8 @@ func (p *LedgerReplayer) awaitsReferrer(e *storage.Entry) bool {
 	return false
 }
 
-// discoverLedgerLinksIfHeaderOnly queues what a page led to of which the content is not archived, for it was
-// not to be used: that is the word of the ledger, and what becomes of it is decided
-// again.
+// discoverLedgerLinksIfHeaderOnly queues the URLs that the ledger found on a page whose content is not
+// archived, because the site refused its use. The crawl decides about these URLs again.
 func (p *LedgerReplayer) discoverLedgerLinksIfHeaderOnly(v *crawler.Visit) error {
 	if !p.currentVisit.headerOnly {
 		return nil

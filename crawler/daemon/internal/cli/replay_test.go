@@ -69,17 +69,17 @@ func TestReplay(t *testing.T) {
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
 	project, ledger := filepath.Join(v.DataDir(), datadir.ProjectFile), filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	for _, tt := range []struct{ name, file, from, to, says string }{
-		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
-		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was asked for, and would not be"},
-		{"no sitemaps", project, "sitemaps: true", "sitemaps: false", "it was asked for, and would never be"},
-		{"no Clean-param", project, "extensions: true", "extensions: false", "it would be asked for, and never was"},
+		{"another pace", project, "delay: 5ms", "delay: 30s", "no request is due for another"},
+		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was requested, and would not be requested now"},
+		{"no sitemaps", project, "sitemaps: true", "sitemaps: false", "it was requested, and would now never be requested"},
+		{"no Clean-param", project, "extensions: true", "extensions: false", "it was never requested, and would be requested now"},
 		{"a verdict", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":4`, "its verdict was yes by allow: /a"},
 		{"a mark", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":2,"not_for_indexing":true`, "its verdict was yes, not for indexing, by allow: /a"},
 		{"an exempt agent", project, "product: decorum", "product: YandexDirect", "exemption from rules for * was false, and is true"},
-		{"another family", project, "wider: []", "wider: [family]", "what stands in for it was none, and is family"},
-		{"a URL", ledger, `"url":"http://index.test/a7"`, `"url":"http://index.test/a77"`, "it would be asked for, and never was"},
+		{"another family", project, "wider: []", "wider: [family]", "the list of fallback tokens was none, and is family"},
+		{"a URL", ledger, `"url":"http://index.test/a7"`, `"url":"http://index.test/a77"`, "it was never requested, and would be requested now"},
 		{"a referrer", ledger, `"referrer":"http://moved.test/new.xml"`, `"referrer":"http://moved.test/"`, "it was found on"},
-		{"a refusal", ledger, `"why":"robots http://index.test/closed/1`, `"url":"http://index.test/closed/2","why":"robots`, "it was refused, and in its place"},
+		{"a refusal", ledger, `"why":"robots http://index.test/closed/1`, `"url":"http://index.test/closed/2","why":"robots`, "would now be refused instead"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text, err := os.ReadFile(tt.file)
@@ -129,7 +129,7 @@ func TestReplayOfClockThatWasSet(t *testing.T) {
 		})
 	}
 	overwriteFile(t, file, []byte(strings.Join(lines, "")))
-	runCommand(t, "replay", v.DataDir()).want(t, command.ExitCheckFailed, "robots.txt: it would be asked for, and never was")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitCheckFailed, "robots.txt: it was never requested, and would be requested now")
 	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
 	overwriteFile(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone, "differences: 0")
@@ -156,10 +156,10 @@ func TestReplayUsage(t *testing.T) {
 func TestReplayForPurposes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ purpose, other, says string }{
-		{"search", "ai-train", "tdmrep.json: it would be asked for, and never was"},
-		{"archive", "search", "/noindex: its content was used, and would be kept back"},
-		{"ai-input", "ai-train", "/usage: its content was used, and would be kept back"},
-		{"ai-train", "archive", "tdmrep.json: it was asked for, and would never be"},
+		{"search", "ai-train", "tdmrep.json: it was never requested, and would be requested now"},
+		{"archive", "search", "/noindex: its content was used, and would now be withheld"},
+		{"ai-input", "ai-train", "/usage: its content was used, and would now be withheld"},
+		{"ai-train", "archive", "tdmrep.json: it was requested, and would now never be requested"},
 	} {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
