@@ -9,15 +9,15 @@ import (
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
-// A sharedAddress is what hosts share that one server answers for. Those that find it
-// busy stand in line, and only the first of them in the queue: a visit costs the
-// same however many wait.
+// A sharedAddress is the state of an IP address that several hosts may share. Hosts that find it busy
+// wait in waitingHosts, and only the first of them is in the simulation's hostQueue, so that a visit
+// takes the same time however many hosts wait.
 type sharedAddress struct {
 	slotFreeTimes slotFreeTimeHeap
-	waitingHosts  []*hostState
+	waitingHosts  []*hostState // in the order in which they found the address busy
 }
 
-// getOrCreateSharedAddress returns what is shared at a, nil if there is no limit to it.
+// getOrCreateSharedAddress returns the state of the address a, or nil if no limit applies to it.
 func (p *simulation) getOrCreateSharedAddress(a netip.Addr) *sharedAddress {
 	if !a.IsValid() || p.IPConcurrency <= 0 || a.IsLoopback() && !p.LimitLoopback {
 		return nil
@@ -28,8 +28,8 @@ func (p *simulation) getOrCreateSharedAddress(a netip.Addr) *sharedAddress {
 	return p.addresses[a]
 }
 
-// waitForAddressUnlessFree reports whether the address of g, who is first in the queue, has room for
-// it. Else g stands in line.
+// waitForAddressUnlessFree reports whether the address of g, the first host in the queue, is free at
+// the time at. If it is busy, g waits for it.
 func (p *simulation) waitForAddressUnlessFree(g *hostState, at time.Time) bool {
 	a := g.sharedAddress
 	switch {
@@ -41,6 +41,7 @@ func (p *simulation) waitForAddressUnlessFree(g *hostState, at time.Time) bool {
 	case !a.slotFreeTimes.nextFree().After(at):
 		return true
 	}
+	// g is the first host to wait, and stays in the queue until the address is free.
 	if len(a.waitingHosts) == 0 {
 		a.waitingHosts = append(a.waitingHosts, g)
 	}
@@ -49,7 +50,7 @@ func (p *simulation) waitForAddressUnlessFree(g *hostState, at time.Time) bool {
 	return false
 }
 
-// endWaitForAddress ends the waiting of g, and calls the next in line.
+// endWaitForAddress removes g from the waiting hosts if it is the first, and queues the next one.
 func (p *simulation) endWaitForAddress(g *hostState) {
 	a := g.sharedAddress
 	if a == nil || len(a.waitingHosts) == 0 || a.waitingHosts[0] != g {

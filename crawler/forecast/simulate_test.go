@@ -11,7 +11,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// host returns a host of pages, each of which takes a second and then rests.
+// host returns a host with the given number of pages. Each visit takes a second, and then the host
+// waits for rest.
 func host(pages int64, rest time.Duration) forecast.HostWorkload {
 	return forecast.HostWorkload{
 		Due: noon, VisitDuration: time.Second, BytesPerPage: 1000, Origins: []forecast.OriginWorkload{{Pages: pages}},
@@ -22,13 +23,13 @@ func host(pages int64, rest time.Duration) forecast.HostWorkload {
 	}
 }
 
-// modifyHost returns h as change makes it.
+// modifyHost returns h after change.
 func modifyHost(h forecast.HostWorkload, change func(*forecast.HostWorkload)) forecast.HostWorkload {
 	change(&h)
 	return h
 }
 
-// withWindow has the host visited at these hours only.
+// withWindow sets the visit window of a host.
 func withWindow(hours string) func(*forecast.HostWorkload) {
 	return func(h *forecast.HostWorkload) {
 		w, err := politeness.ParseWindow(hours, "UTC")
@@ -44,7 +45,7 @@ func withWindow(hours string) func(*forecast.HostWorkload) {
 	}
 }
 
-// withAddr has the host at an address.
+// withAddr sets the IP address of a host.
 func withAddr(addr string) func(*forecast.HostWorkload) {
 	return func(h *forecast.HostWorkload) { h.Addr = netip.MustParseAddr(addr) }
 }
@@ -56,13 +57,13 @@ func repeatHost(n int, h forecast.HostWorkload) (hosts []forecast.HostWorkload) 
 	return hosts
 }
 
-// Each crawl is worked out by hand.
+// simulationTests holds crawls whose results were computed by hand.
 var simulationTests = []struct {
 	name   string
 	crawl  forecast.CrawlLimits
 	hosts  []forecast.HostWorkload
 	end    forecast.EndReason
-	last   time.Duration // when the last visit ends
+	last   time.Duration // from noon to the end of the last visit
 	pages  int64
 	robots int64
 	tdmrep int64
@@ -148,7 +149,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// A forecast of many hosts at one address costs no more than one of hosts apart.
+// A forecast of many hosts at one address takes no longer than one of hosts with separate addresses.
 func BenchmarkSharedAddress(b *testing.B) {
 	const hosts, pages = 1000, 20
 	for b.Loop() {
