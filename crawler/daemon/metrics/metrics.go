@@ -1,8 +1,3 @@
-// Package metrics counts what the crawls of a daemon do, for Prometheus. It looks
-// on by hooks, and decides nothing.
-//
-// The number of series is bounded: labels are names of projects, which are
-// forgotten with them, and words of this module; hosts and URLs are none.
 package metrics
 
 import (
@@ -28,8 +23,8 @@ import (
 
 const namespace = "decorum"
 
-// Metrics are the numbers of a daemon, in a registry of their own. Its methods may
-// be called at the same time.
+// Metrics holds the metrics of a daemon, in a registry that is not shared. Its methods are safe for
+// concurrent use.
 type Metrics struct {
 	registry       *prometheus.Registry
 	visits         *prometheus.CounterVec
@@ -46,23 +41,23 @@ type Metrics struct {
 	localFailures  prometheus.Counter
 }
 
-// New returns metrics of a daemon that has done nothing yet. What projects hold
-// is asked of when it is collected.
+// New returns metrics with all counters at 0. Each scrape calls listProjects for the state of the
+// projects; log gets a warning if that fails.
 func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Logger) *Metrics {
 	m := &Metrics{
 		registry:       prometheus.NewRegistry(),
-		visits:         newCounterVec("visits_total", "Requests that were sent, robots.txt and sitemaps included, by the class of the answer's status; none: no whole answer came.", "project", "status_class"),
-		visitSeconds:   newHistogram("visit_seconds", "From the start of a request to the end of its answer.", prometheus.ExponentialBuckets(0.005, 2, 14)),
-		bodyBytes:      newCounter("bytes_total", "Bytes of bodies that were received, as decoded."),
-		discovered:     newCounterVec("discovered_total", "URLs that were queued because they were new, by where they were found.", "source"),
-		refused:        newCounterVec("refused_total", "URLs that were not queued or not visited, each time, by reason.", "reason"),
-		robotsFetches:  newCounterVec("robots_fetch_total", "Requests for robots.txt files, by what came of the lookup.", "outcome"),
-		robotsRechecks: newCounterVec("robots_rechecks_total", "Lookups of robots.txt files that were known, by what became of them.", "result"),
-		commitSeconds:  newHistogram("store_commit_seconds", "Time to make changes of the state durable.", prometheus.ExponentialBuckets(0.001, 2, 14)),
+		visits:         newCounterVec("visits_total", "Requests sent, those for robots.txt and sitemaps included, by the class of the answer's status; none: no complete answer came.", "project", "status_class"),
+		visitSeconds:   newHistogram("visit_seconds", "Time from the start of a request to the end of its answer.", prometheus.ExponentialBuckets(0.005, 2, 14)),
+		bodyBytes:      newCounter("bytes_total", "Bytes of the bodies received, as decoded."),
+		discovered:     newCounterVec("discovered_total", "New URLs that were queued, by the source in which they were found.", "source"),
+		refused:        newCounterVec("refused_total", "Refusals to queue or visit a URL, by reason.", "reason"),
+		robotsFetches:  newCounterVec("robots_fetch_total", "Requests for robots.txt files, by the outcome of the lookup.", "outcome"),
+		robotsRechecks: newCounterVec("robots_rechecks_total", "Lookups of robots.txt files that were known before, by result.", "result"),
+		commitSeconds:  newHistogram("store_commit_seconds", "Time to make a change of the state durable.", prometheus.ExponentialBuckets(0.001, 2, 14)),
 		panics:         newCounter("callback_panics_total", "Visits whose callbacks panicked."),
-		pagesWithheld:  newCounter("pages_withheld_total", "Pages whose site asks not to use them for what the crawl is for."),
-		localFailures:  newCounter("local_failures_total", "Visits that failed on this machine; they are made again, and no host is charged."),
-		retries:        newCounterVec("retries_total", "Pages that will be asked for again because they failed, by the class of failure.", "reason"),
+		pagesWithheld:  newCounter("pages_withheld_total", "Pages whose site refuses the crawl's use of them."),
+		localFailures:  newCounter("local_failures_total", "Visits that failed on this machine; they are repeated, and not charged to the host."),
+		retries:        newCounterVec("retries_total", "Pages that failed and will be tried again, by the class of failure.", "reason"),
 	}
 	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches, m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
 		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -81,27 +76,28 @@ func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
 }
 
-// RegisterBodyMemory adds the memory of the bodies of answers under way.
+// RegisterBodyMemory adds metrics of the memory for the bodies of answers. It may be called once.
 func (m *Metrics) RegisterBodyMemory(b *bodymem.Budget) {
 	gauge := func(name, help string, value func() int64) prometheus.Collector {
 		opts := prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
 		return prometheus.NewGaugeFunc(opts, func() float64 { return float64(value()) })
 	}
 	m.registry.MustRegister(
-		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.", b.Size),
-		gauge("body_memory_bytes", "Bytes that the bodies of all answers under way take.",
+		gauge("body_memory_limit_bytes", "Limit of the memory for the bodies of all answers in progress, in bytes.", b.Size),
+		gauge("body_memory_bytes", "Memory in use for the bodies of all answers in progress, in bytes.",
 			func() int64 { return b.Usage().Bytes }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: "body_memory_ended_total",
-			Help: "Visits that got no memory for the body of their answer; they are made again."},
+			Help: "Visits ended because no memory was left for the body of their answer; they are repeated."},
 			func() float64 { return float64(b.Usage().DeniedVisits) }))
 }
 
-// Handler serves the metrics, in the format that is asked for.
+// Handler returns the handler of /metrics. It answers in the format that the request accepts, to at
+// most four requests at a time.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
-// Hooks returns hooks for a crawl of a project.
+// Hooks returns hooks that count the visits of a project's crawl.
 func (m *Metrics) Hooks(project string) crawler.Hooks {
 	return crawler.Hooks{
 		Visited:        func(v *crawler.Visit) { m.countVisit(project, v) },
@@ -111,11 +107,13 @@ func (m *Metrics) Hooks(project string) crawler.Hooks {
 	}
 }
 
-// DeleteProject drops the numbers of a project that is no more.
+// DeleteProject removes the series of a deleted project.
 func (m *Metrics) DeleteProject(project string) {
 	m.visits.DeletePartialMatch(prometheus.Labels{"project": project})
 }
 
+// countVisit counts a visit that has ended. A visit that failed before its request was sent counts only
+// as a panic or a local failure.
 func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if errors.Is(v.Err, decorum.Panicked) {
 		m.panics.Inc()
@@ -126,6 +124,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if !v.WasSent() {
 		return
 	}
+	// Count the request and its answer.
 	class := "none"
 	if s := v.Status(); s > 0 {
 		class = strconv.Itoa(s/100) + "xx"
@@ -138,17 +137,17 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	m.bodyBytes.Add(float64(v.BodyLen()))
 }
 
-// CountNewURLQueued counts a URL that was queued: frontier.Config.OnNewURLQueued.
+// CountNewURLQueued counts a URL that was queued. It is for frontier.Config.OnNewURLQueued.
 func (m *Metrics) CountNewURLQueued(e storage.Entry) {
 	m.discovered.WithLabelValues(e.Source.String()).Inc()
 }
 
-// CountRefusedURL counts a URL that was not queued: frontier.Config.OnRefused.
+// CountRefusedURL counts a URL that was not queued. It is for frontier.Config.OnRefused.
 func (m *Metrics) CountRefusedURL(_ storage.Entry, err error) {
 	m.refused.WithLabelValues(string(frontier.RefusalReasonOf(err))).Inc()
 }
 
-// countNotVisited counts a URL whose turn it was, and that was not visited.
+// countNotVisited counts a leased URL that was not visited.
 func (m *Metrics) countNotVisited(d decorum.Decision) {
 	m.refused.WithLabelValues(notVisitedReason(d)).Inc()
 	if d.Reason == decorum.ReasonLocalFailure || d.Reason == decorum.ReasonBodyMemory {
@@ -156,7 +155,8 @@ func (m *Metrics) countNotVisited(d decorum.Decision) {
 	}
 }
 
-// notVisitedReason returns why a URL was not visited, in a word.
+// notVisitedReason returns the label value for a decision not to visit a URL. It groups the reasons
+// into the few that dashboards show.
 func notVisitedReason(d decorum.Decision) string {
 	switch d.Reason {
 	case decorum.ReasonScope:
@@ -188,46 +188,47 @@ func (m *Metrics) countRobotsFetch(l gate.RecordFetchResult) {
 	}
 }
 
-// ObserveCommit notes how long it took to make changes durable: bolt.Options.OnCommitted.
+// ObserveCommit records how long a commit took. It is for bolt.Options.OnCommitted.
 func (m *Metrics) ObserveCommit(duration time.Duration) { m.commitSeconds.Observe(duration.Seconds()) }
 
 var (
-	queuedDesc    = prometheus.NewDesc(namespace+"_queued", "URLs in queues, of all projects.", nil, nil)
-	hostsDesc     = prometheus.NewDesc(namespace+"_hosts", "Hosts with URLs to visit, of all projects, by whether one can be visited now.", []string{"state"}, nil)
-	shortfallDesc = prometheus.NewDesc(namespace+"_delay_shortfall_seconds", "The most by which the rest of a host ever fell short: must be 0.", nil, nil)
+	queuedDesc    = prometheus.NewDesc(namespace+"_queued", "URLs queued, in all projects.", nil, nil)
+	hostsDesc     = prometheus.NewDesc(namespace+"_hosts", "Hosts with URLs to visit, in all projects, by whether they can be visited now.", []string{"state"}, nil)
+	shortfallDesc = prometheus.NewDesc(namespace+"_delay_shortfall_seconds", "The most by which a pause between requests to a host was shorter than required; it must be 0.", nil, nil)
 	pausedDesc    = prometheus.NewDesc(namespace+"_visits_paused",
-		"1 while no visit begins because they fail on this machine, for lack of a network or of descriptors, else 0.", nil, nil)
+		"1 while no visit starts because this machine lacks a network or file descriptors, else 0.", nil, nil)
 	concurrencyLimitDesc = prometheus.NewDesc(namespace+"_visit_limit",
-		"Visits at a time, of all projects, where the machine is too busy for more; 0: no such limit.", nil, nil)
+		"Limit of visits at a time, in all projects, while the machine is too busy for more; 0: no such limit.", nil, nil)
 	projectsDesc = prometheus.NewDesc(namespace+"_projects", "Projects, by state.", []string{"state"}, nil)
 )
 
-// collectTimeout is for how long projects are waited for when they are asked.
+// collectTimeout is how long a scrape waits for the state of the projects.
 const collectTimeout = 10 * time.Second
 
-// allProjectsCollector collects what projects hold now.
+// An allProjectsCollector collects the state of all projects at each scrape.
 type allProjectsCollector struct {
 	listProjects func(context.Context) ([]api.Project, error)
 	log          *slog.Logger
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (h *allProjectsCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc, concurrencyLimitDesc, projectsDesc} {
 		ch <- d
 	}
 }
 
-// Collect is part of prometheus.Collector. Projects that cannot be asked leave a
-// gap: no number is made up.
+// Collect implements prometheus.Collector. If the projects cannot be listed, it sends nothing, so that
+// the series have a gap instead of an invented value.
 func (h *allProjectsCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	projects, err := h.listProjects(ctx)
 	if err != nil {
-		h.log.Warn("metrics lack what projects hold", "error", err)
+		h.log.Warn("metrics lack the state of the projects", "error", err)
 		return
 	}
+	// Sum over the projects. States without a project count as 0.
 	var queued, due, hosts, paused, limit int
 	var shortfall api.Milliseconds
 	states := map[api.ProjectState]int{api.StateRunning: 0, api.StatePausing: 0, api.StatePaused: 0, api.StateStopped: 0, api.StateDone: 0, api.StateFailed: 0}
@@ -242,6 +243,7 @@ func (h *allProjectsCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		limit = max(limit, p.MachineLoadVisitLimit)
 	}
+	// Send the sums.
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

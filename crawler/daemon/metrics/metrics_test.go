@@ -28,7 +28,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// scrape reads metrics as Prometheus does: series and values.
+// scrape reads the metrics as Prometheus does, and returns the value of each series.
 func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -46,12 +46,12 @@ func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	return series
 }
 
-// staticProjects returns what a daemon says of its projects.
+// staticProjects returns a function that lists the given projects.
 func staticProjects(all ...api.Project) func(context.Context) ([]api.Project, error) {
 	return func(context.Context) ([]api.Project, error) { return all, nil }
 }
 
-// runCrawl crawls web from the seeds until nothing is left, counted by m as project.
+// runCrawl crawls web from the seeds until nothing is left. m counts the crawl as project.
 func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string, seeds ...string) {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
@@ -99,8 +99,7 @@ func parseURL(t *testing.T, text string) decorum.URL {
 	return u
 }
 
-// TestMetricsAgreeWithTheServer holds what is counted against what the web has
-// seen, to the last request.
+// TestMetricsAgreeWithTheServer compares the counters with the web's log, request by request.
 func TestMetricsAgreeWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := func(html string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(html)) }
@@ -163,8 +162,7 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 	})
 }
 
-// TestProjectGauges: what projects hold is asked of when it is collected, and a daemon
-// that cannot say leaves a gap.
+// Each scrape shows the present state of the projects, and has a gap if the daemon cannot list them.
 func TestProjectGauges(t *testing.T) {
 	m := metrics.New(staticProjects(
 		api.Project{Name: "a", State: api.StateRunning, FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1}, LargestDelayShortfall: 0},
@@ -187,7 +185,7 @@ func TestProjectGauges(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded: hosts and URLs make no series.
+// The number of series does not grow with hosts and URLs.
 func TestSeriesAreBounded(t *testing.T) {
 	m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
 	m.CountRefusedURL(storage.Entry{}, errors.New("http://a.test/"))
@@ -210,7 +208,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// Each reason not to visit a URL counts by one of the words that dashboards know.
+// Each reason not to visit a URL maps to one of the label values that dashboards use.
 func TestRefusedByReason(t *testing.T) {
 	outside := &decorum.Error{Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: frontier.Excluded}}
 	for d, want := range map[decorum.Decision]string{
