@@ -200,7 +200,7 @@ func TestDemoPoliteCrawl(t *testing.T) {
 		want := slices.Concat(reach.Pages, reach.Sitemaps)
 		slices.Sort(want)
 		if got := pageURLs(w.Log()); !slices.Equal(got, want) {
-			t.Errorf("asked for %d pages, want %d; missing %q, too many %q", len(got), len(want), difference(want, got), difference(got, want))
+			t.Errorf("requested %d pages, want %d; missing %q, too many %q", len(got), len(want), difference(want, got), difference(got, want))
 		}
 	})
 }

@@ -96,7 +96,7 @@ func TestAwaitDisconnectsOfLiveClient(t *testing.T) {
 	}
 	transport.CloseIdleConnections()
 	if err := s.AwaitDisconnects(t.Context()); err != nil {
-		t.Errorf("when none is open: %v", err)
+		t.Errorf("without an open connection: %v", err)
 	}
 }
 
@@ -107,6 +107,6 @@ func TestAwaitDisconnectsOfClosedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.AwaitDisconnects(t.Context()); err == nil {
-		t.Error("got no error, want one: nobody accepts connections")
+		t.Error("got no error, want one, because the server accepts no connections")
 	}
 }

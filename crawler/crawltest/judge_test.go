@@ -247,7 +247,7 @@ var judgeCases = []struct {
 		exchange("free.example/robots.txt", 0, second), exchange("free.example/a", second, 0, markUnended), exchange("free.example/b", time.Hour, time.Hour+second),
 	}, map[JudgeRule]int{Overlap: 1}},
 
-	{"asked for again", JudgeOptions{}, []Exchange{
+	{"requested again", JudgeOptions{}, []Exchange{
 		exchange("free.example/robots.txt", 0, second), exchange("free.example/a", second, 2*second), exchange("free.example/b", 2*second, 3*second), exchange("free.example/a", 3*second, 4*second), exchange("free.example/a?", 4*second, 5*second),
 	}, map[JudgeRule]int{Duplicate: 1}},
 	{"again under a noise parameter", JudgeOptions{}, []Exchange{
@@ -260,10 +260,10 @@ var judgeCases = []struct {
 		exchange("noise.example/robots.txt", 0, second), exchange("noise.example/a", second, 2*second, withStatus(410)),
 		exchange("noise.example/a?ref=1", 2*second, 3*second, withStatus(404)), exchange("noise.example/a?ref=2", 3*second, 4*second),
 	}, map[JudgeRule]int{Duplicate: 1}},
-	{"404 asked for again", JudgeOptions{}, []Exchange{
+	{"404 requested again", JudgeOptions{}, []Exchange{
 		exchange("free.example/robots.txt", 0, second), exchange("free.example/a", second, 2*second, withStatus(404)), exchange("free.example/a", 2*second, 3*second, withStatus(404)),
 	}, map[JudgeRule]int{Duplicate: 1}},
-	{"robots.txt asked for again", JudgeOptions{}, []Exchange{
+	{"robots.txt requested again", JudgeOptions{}, []Exchange{
 		exchange("free.example/robots.txt", 0, second), exchange("free.example/robots.txt", second, 2*second),
 	}, nil},
 	{"different forms to a URL", JudgeOptions{}, []Exchange{

@@ -109,14 +109,14 @@ func TestGzip(t *testing.T) {
 	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
 		got, err := get(t.Context(), rt, "http://a.example/gzip")
 		if err != nil || got.body != plain || !got.res.Uncompressed || got.res.Header.Get("Content-Encoding") != "" {
-			t.Errorf("not asked for: got %d bytes, uncompressed %v, error %v", len(got.body), got.res.Uncompressed, err)
+			t.Errorf("without Accept-Encoding: got %d bytes, uncompressed %v, error %v", len(got.body), got.res.Uncompressed, err)
 		}
 		if sent := w.Log()[0].BodyBytes; sent == 0 || sent >= int64(len(plain)) {
 			t.Errorf("%d bytes sent of a page of %d", sent, len(plain))
 		}
 		got, err = get(t.Context(), rt, "http://a.example/gzip", "Accept-Encoding", "gzip")
 		if err != nil || got.body == plain || got.res.Header.Get("Content-Encoding") != "gzip" {
-			t.Errorf("asked for: got %d bytes, error %v", len(got.body), err)
+			t.Errorf("with Accept-Encoding: got %d bytes, error %v", len(got.body), err)
 		}
 		got, err = get(t.Context(), rt, "http://a.example/gzip", "Accept-Encoding", "identity")
 		if err != nil || got.body != plain {

@@ -91,7 +91,7 @@ func (a *ArchiveIndex) indexFile(file int) error {
 var errNotArchived = errors.New("its answer is not archived")
 
 // findResponse returns the bytes of the answer for url that ended at end: the last one whose request
-// began by then. It returns errNotArchived if there is none.
+// began by then. Without such an answer it returns errNotArchived.
 func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, error) {
 	records := a.recordLocations[url]
 	i := sort.Search(len(records), func(i int) bool { return records[i].date.After(end) }) - 1

@@ -77,7 +77,7 @@ type ledgerRequest struct {
 // its request.
 type replayedVisit struct {
 	ticket          crawler.Ticket
-	ledgerRequest   *ledgerRequest  // the request in the ledger; nil: there is none
+	ledgerRequest   *ledgerRequest  // the request in the ledger; nil: the ledger lacks it
 	requestInterval requestInterval // by the ledger
 	headerOnly      bool            // the content of the answer is not archived
 	ticketReady     chan bool       // receives a value when ticket is set

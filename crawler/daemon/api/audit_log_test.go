@@ -141,6 +141,6 @@ func TestClosedAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.appendEntry(AuditEntry{}); err == nil {
-		t.Error("an entry that is not kept is no error")
+		t.Error("appendEntry returned no error for an entry that it did not write")
 	}
 }

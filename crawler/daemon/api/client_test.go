@@ -49,7 +49,7 @@ func TestClient(t *testing.T) {
 	}
 	var page AuditPage
 	if err := c.getJSON(ctx, "/api/v1/audit", &page); err != nil || page.Entries[0].Reason != "they say so" {
-		t.Errorf("the audit says %+v, %v", page, err)
+		t.Errorf("the newest audit page is %+v, %v", page, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestCrawlClient(t *testing.T) {
 		t.Error(err)
 	}
 	if calls, want := d.recordedCalls()[before:], []string{"frontierURLs a.example http://a.example parked", "ledger http://a.example/ a.example"}; !slices.Equal(calls, want) {
-		t.Errorf("the daemon was asked for %q, want %q", calls, want)
+		t.Errorf("the daemon received the calls %q, want %q", calls, want)
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *eventStreams) writeEvents(
 	if err := writeAndFlush(w, fmt.Sprintf("retry: %d\n\n", reconnectDelay.Milliseconds())); err != nil {
 		return err
 	}
-	// Write each event as it comes, and a comment when there is none for keepAliveInterval.
+	// Write each event as it comes, and a comment after keepAliveInterval without an event.
 	ticker := time.NewTicker(keepAliveInterval)
 	defer ticker.Stop()
 	for id := 1; ; {

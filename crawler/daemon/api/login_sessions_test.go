@@ -33,7 +33,7 @@ func TestSessions(t *testing.T) {
 		cookie := c.Name + "=" + c.Value
 		page := testRequest{method: "GET", path: "/"}.withHeader("Cookie", cookie)
 		if w := page.sendTo(s); w.Body.String() != "page of operator" {
-			t.Errorf("the page says %q", w.Body)
+			t.Errorf("the body is %q", w.Body)
 		}
 		stop := testRequest{method: "POST", path: "/api/v1/projects/books/stop"}.withHeader("Cookie", cookie)
 		if w := stop.sendTo(s); w.Code != http.StatusOK {
@@ -48,7 +48,7 @@ func TestSessions(t *testing.T) {
 		c = logIn(t, s, readToken)
 		page = testRequest{method: "GET", path: "/"}.withHeader("Cookie", c.Name+"="+c.Value)
 		if w := page.sendTo(s); w.Body.String() != "page of reader" {
-			t.Errorf("the page says %q", w.Body)
+			t.Errorf("the body is %q", w.Body)
 		}
 		post := testRequest{method: "POST", path: "/brakes"}.withHeader("Cookie", c.Name+"="+c.Value)
 		checkProblem(t, post.sendTo(s), http.StatusForbidden)
@@ -91,10 +91,10 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("the audit has %d entries, %v", len(page.Entries), err)
 	}
 	if e := page.Entries[8]; e.Status != http.StatusUnauthorized || e.Who != "" {
-		t.Errorf("the audit says of the wrong token: %+v", e)
+		t.Errorf("the audit entry of the wrong token is %+v", e)
 	}
 	if e := page.Entries[1]; e.Status != http.StatusSeeOther || e.Who != "operator" {
-		t.Errorf("the audit says of the good one: %+v", e)
+		t.Errorf("the audit entry of the valid token is %+v", e)
 	}
 	r := httptest.NewRequest("POST", "https://127.0.0.1/login", strings.NewReader("token="+readToken))
 	r.Header.Set("Content-Type", formTypes[0])

@@ -19,7 +19,7 @@ type Problem struct {
 	PartialResult *AddURLsResult `json:"taken,omitempty"`
 }
 
-// Error returns the detail, or the title if there is none.
+// Error returns the detail, or the title of a problem without one.
 func (p *Problem) Error() string {
 	return cmp.Or(p.Detail, p.Title)
 }

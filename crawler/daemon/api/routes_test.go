@@ -69,7 +69,7 @@ func checkAccess(t *testing.T, rt route, who string, c testRequest, refusedStatu
 	if refusedStatus != 0 {
 		checkProblem(t, w, refusedStatus)
 		if calls := d.recordedCalls(); len(calls) > 0 || len(d.urls) > 0 {
-			t.Errorf("%s was refused, and the daemon was asked to %q", who, calls)
+			t.Errorf("%s was refused, but the daemon received the calls %q", who, calls)
 		}
 	}
 	page, err := s.cfg.AuditLog.Page(0, 10)
@@ -79,7 +79,7 @@ func checkAccess(t *testing.T, rt route, who string, c testRequest, refusedStatu
 	if n := len(page.Entries); (n == 1) != isUnsafeMethod(rt.method) {
 		t.Errorf("%s: %d entries in the audit", who, n)
 	} else if n == 1 && (page.Entries[0].Status != status || page.Entries[0].Path != c.path) {
-		t.Errorf("%s: the audit says %+v", who, page.Entries[0])
+		t.Errorf("%s: the audit entry is %+v", who, page.Entries[0])
 	}
 }
 
@@ -90,7 +90,7 @@ func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Pro
 		t.Errorf("the content type is %q", got)
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != status || w.Code != status || p.Title == "" || p.Detail == "" {
-		t.Errorf("no problem of status %d: %d %+v, %v", status, w.Code, p, err)
+		t.Errorf("want a problem with status %d, got %d %+v, %v", status, w.Code, p, err)
 	}
 	return p
 }
@@ -100,10 +100,10 @@ func TestEveryChangeIsGuarded(t *testing.T) {
 	open := []string{"login", "logout"}
 	for _, rt := range routes {
 		if isUnsafeMethod(rt.method) && rt.role != RoleOperate && !slices.Contains(open, rt.operationID) {
-			t.Errorf("%s %s changes something, and needs no operator", rt.method, rt.path)
+			t.Errorf("%s %s changes something without the role operate", rt.method, rt.path)
 		}
 		if isUnsafeMethod(rt.method) && rt.maxBodyBytes == 0 {
-			t.Errorf("%s %s has no limit of its body", rt.method, rt.path)
+			t.Errorf("%s %s does not limit its body", rt.method, rt.path)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestRobotsOrigin(t *testing.T) {
 	d := &fakeDaemon{}
 	testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com%3A8080?version=ab12"}.withToken(readToken).sendTo(newServer(t, d))
 	if calls := d.recordedCalls(); !slices.Equal(calls, []string{"robots http://example.com:8080 ab12"}) {
-		t.Errorf("the daemon was asked for %q", calls)
+		t.Errorf("the daemon received the calls %q", calls)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestRobotsAgainst(t *testing.T) {
 		t.Errorf("the answer is %s, %v", w.Body, err)
 	}
 	if calls := d.recordedCalls(); !slices.Equal(calls, []string{"robots http://example.com new", "robots http://example.com old"}) {
-		t.Errorf("the daemon was asked for %q", calls)
+		t.Errorf("the daemon received the calls %q", calls)
 	}
 }
 
@@ -270,14 +270,14 @@ func TestErrors(t *testing.T) {
 	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *ServerConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	get := testRequest{method: "GET", path: "/api/v1/projects"}.withToken(readToken)
 	if p := checkProblem(t, get.sendTo(s), http.StatusConflict); p.Detail != "it is being deleted" {
-		t.Errorf("the problem says %q", p.Detail)
+		t.Errorf("the detail is %q", p.Detail)
 	}
 	s.daemon = &fakeDaemon{err: fmt.Errorf("look: %w", errSecret)}
 	if p := checkProblem(t, get.sendTo(s), http.StatusInternalServerError); strings.Contains(p.Detail, "secret") {
-		t.Errorf("the problem says %q", p.Detail)
+		t.Errorf("the detail is %q", p.Detail)
 	}
 	if !strings.Contains(log.String(), errSecret.Error()) {
-		t.Errorf("the log says only %q", &log)
+		t.Errorf("the log is only %q", &log)
 	}
 	s.cfg.PageHandler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })
 	checkProblem(t, testRequest{method: "GET", path: "/"}.withToken(readToken).sendTo(s), http.StatusInternalServerError)
@@ -369,7 +369,7 @@ func TestPageAccess(t *testing.T) {
 	s := newServer(t, &fakeDaemon{})
 	browser := testRequest{method: "GET", path: "/projects/books?sort=host"}.withHeader("Accept", "text/html")
 	if w := browser.sendTo(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?next=%2Fprojects%2Fbooks%3Fsort%3Dhost" {
-		t.Errorf("who is not logged in is sent to %q", w.Header().Get("Location"))
+		t.Errorf("a browser without a session is redirected to %q", w.Header().Get("Location"))
 	}
 	for _, path := range []string{"/login", "/bot", "/assets/page.css", "/favicon.ico"} {
 		if w := (testRequest{method: "GET", path: path}).sendTo(s); w.Code != http.StatusOK {
@@ -390,7 +390,7 @@ func TestPageAccess(t *testing.T) {
 		t.Fatal(page, err)
 	}
 	if e := page.Entries[0]; e.Who != "operator" || e.Reason != "they asked" || e.Host != "example.com" || e.Status != 200 {
-		t.Errorf("the audit says %+v", e)
+		t.Errorf("the audit entry is %+v", e)
 	}
 	form.body = "reason=" + strings.Repeat("x", maxPageFormBytes)
 	if w := form.withToken(operateToken).sendTo(s); w.Code != http.StatusRequestEntityTooLarge {

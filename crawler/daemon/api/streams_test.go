@@ -50,7 +50,7 @@ func TestAddURLs(t *testing.T) {
 			}
 			w := c.sendTo(newServer(t, d))
 			if w.Code != tt.status || !slices.Equal(d.urls, tt.want) {
-				t.Errorf("%d, taken %q, want %d, %q: %s", w.Code, d.urls, tt.status, tt.want, w.Body)
+				t.Errorf("%d, added %q, want %d, %q: %s", w.Code, d.urls, tt.status, tt.want, w.Body)
 			}
 			var in AddURLsResult
 			switch tt.status {
@@ -62,7 +62,7 @@ func TestAddURLs(t *testing.T) {
 				}
 			}
 			if in.Added != len(tt.want) || in.InvalidLines != tt.invalid {
-				t.Errorf("the answer says %+v", in)
+				t.Errorf("the answer is %+v", in)
 			}
 		})
 	}
@@ -129,10 +129,10 @@ func TestAddURLsBackpressure(t *testing.T) {
 	defer res.Body.Close()
 	var got AddURLsResult
 	if err := json.NewDecoder(res.Body).Decode(&got); err != nil || got.Added != lines || added != lines {
-		t.Errorf("%d taken, the answer says %+v, %v", added, got, err)
+		t.Errorf("%d added, the answer is %+v, %v", added, got, err)
 	}
 	if n, all := <-sent, lines*len(line); n >= all {
-		t.Errorf("%d of %d bytes were read while nothing was taken", n, all)
+		t.Errorf("%d of %d bytes were read while no URL was added", n, all)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestClientDisconnects(t *testing.T) {
 	}
 	fmt.Fprintf(c, "POST /api/v1/projects/books/urls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nhttps://example.com/1\nhttps://exam", operateToken)
 	if u := <-added; u != "https://example.com/1" {
-		t.Errorf("taken: %s", u)
+		t.Errorf("added: %s", u)
 	}
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestClientDisconnects(t *testing.T) {
 		t.Errorf("%d %+v, %v", res.StatusCode, p, err)
 	}
 	if len(added) > 0 {
-		t.Errorf("half a line was taken: %s", <-added)
+		t.Errorf("half a line was added: %s", <-added)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestEvents(t *testing.T) {
 			": all is well\n\n", ": all is well\n\n",
 		}
 		if !slices.Equal(flushed, want) {
-			t.Errorf("it says %q, want %q", flushed, want)
+			t.Errorf("flushed %q, want %q", flushed, want)
 		}
 		if w.Header().Get("Content-Type") != eventStreamType {
 			t.Errorf("the header is %v", w.Header())
@@ -341,7 +341,7 @@ func TestEventStreamsAreReserved(t *testing.T) {
 		}
 	}
 	if err := s.begin(RoleRead); err == nil {
-		t.Error("a reader has taken the stream that is reserved")
+		t.Error("the role read got a stream that is reserved for operate")
 	}
 	if err := s.begin(RoleOperate); err != nil {
 		t.Error(err)

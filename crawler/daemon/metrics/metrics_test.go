@@ -179,7 +179,7 @@ func TestProjectGauges(t *testing.T) {
 	}
 	m = metrics.New(func(context.Context) ([]api.Project, error) { return nil, errors.New("no") }, slog.New(slog.DiscardHandler))
 	if got := scrape(t, m); len(got) == 0 {
-		t.Error("nothing is said")
+		t.Error("the log has no warning")
 	} else if _, ok := got["decorum_queued"]; ok {
 		t.Error("a number is made up")
 	}

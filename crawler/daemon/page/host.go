@@ -13,7 +13,7 @@ type hostView struct {
 	Brake          *api.Brake       // the brake on the host; nil: none
 	Robots         *robotsView      // nil: there is no robots.txt to show
 	ExplainURL     string           // the URL to explain; empty: none
-	Explanation    *explanationView // nil: there is none, or ExplainProblem
+	Explanation    *explanationView // nil: ExplainURL is empty, or cannot be explained
 	ExplainProblem string           // why ExplainURL cannot be explained
 }
 
