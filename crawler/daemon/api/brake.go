@@ -29,7 +29,7 @@ type BrakeRequest struct {
 	WithSubdomains bool         `json:"domain,omitempty"`   // brake the subdomains as well
 	Stop           bool         `json:"stop,omitempty"`     // start no visit; without it, delay_ms is required
 	Delay          Milliseconds `json:"delay_ms,omitempty"` // the shortest pause, and one visit at a time
-	// Reason is for people; it is required, here or in the header Decorum-Reason.
+	// Reason is for people; it is required, here or in the header of the call.
 	Reason   string       `json:"reason,omitempty"`
 	Duration Milliseconds `json:"for_ms,omitempty"` // the brake ends by itself after this time; 0: it does not
 	// Expires is when the brake ends by itself; not together with for_ms.

@@ -58,10 +58,9 @@ type FrontierURL struct {
 	CallbackData []byte `json:"context,omitempty"`
 	// UncleanedURL is the URL as it was found, if a rule removed a part of it.
 	UncleanedURL string `json:"found,omitempty"`
-	// UseUncleanedURL means that UncleanedURL is visited, because nothing is at URL.
+	// UseUncleanedURL means that UncleanedURL is visited, because nothing is at the other.
 	UseUncleanedURL bool `json:"as_found,omitempty"`
-	// HTTPSUpgradeTried means, on https, that the URL was found on http; on http, that nothing is at
-	// the same URL on https.
+	// On https: the URL was found on http. On http: nothing is at the same URL on https.
 	HTTPSUpgradeTried bool   `json:"folded,omitempty"`
 	Method            string `json:"method,omitempty"` // of the request; empty: GET
 	RequestBody       []byte `json:"body,omitempty"`

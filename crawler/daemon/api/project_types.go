@@ -33,10 +33,10 @@ const (
 type Project struct {
 	Name  string       `json:"name"`
 	State ProjectState `json:"state"`
-	// StateReason is why the project failed, paused without a request, was stopped when the daemon
+	// StateReason says why the project failed, paused without a request, was stopped when the daemon
 	// started, or waits for the servers that keep its state.
 	StateReason string `json:"why,omitempty"`
-	// FileError is why the present content of the project's file is not used.
+	// FileError says why the present content of the project's file is not used.
 	FileError string `json:"file_error,omitempty"`
 	// FileLoadedAt is when the file in use was read; absent: no file has been used yet.
 	FileLoadedAt time.Time `json:"loaded,omitzero"`
@@ -44,7 +44,7 @@ type Project struct {
 	UserAgent    string    `json:"user_agent"`        // of its requests; empty until its file is valid
 	HandlerName  string    `json:"handler,omitempty"` // its callbacks; empty: links are followed
 	Workers      int       `json:"workers"`           // visits at a time, of all hosts
-	// MachinePauseReason is why no visit starts at present although the project runs: this machine
+	// MachinePauseReason says why no visit starts at present although the project runs: this machine
 	// lacks a network, or file descriptors. Absent: visits start.
 	MachinePauseReason string `json:"paused,omitempty"`
 	// MachineLoadVisitLimit is the number of visits at a time that all projects together may make
@@ -86,13 +86,13 @@ type FrontierCounts struct {
 	SeenURLs        int `json:"seen"`    // URLs ever queued
 }
 
-// A ThroughputSample is the average throughput of a project per second, over a period that
-// ends at At.
+// A ThroughputSample is the average throughput of a project per second, in the period that At
+// ends.
 type ThroughputSample struct {
 	At              time.Time `json:"at"` // the end of the period
 	PagesPerSecond  float64   `json:"pages"`
 	BytesPerSecond  float64   `json:"bytes"`  // of bodies, as decoded
-	ErrorsPerSecond float64   `json:"errors"` // as in ProjectStats
+	ErrorsPerSecond float64   `json:"errors"` // as in the project's stats
 	QueuedURLs      int       `json:"queued"` // the number at the end of the period, not an average
 }
 

@@ -25,7 +25,7 @@ type RobotsFile struct {
 	MainMirror string `json:"host,omitempty"`
 	FinalURL   string `json:"at,omitempty"`   // the URL that redirects led to; empty: there was no redirect
 	Text       string `json:"text,omitempty"` // bytes that are not UTF-8 are replaced
-	// TextWithheldReason is why the text is not shown to the role read; empty: it is shown.
+	// TextWithheldReason says why the text is not shown to the role read; empty: it is shown.
 	TextWithheldReason string          `json:"withheld,omitempty"`
 	History            []RobotsVersion `json:"history,omitempty"` // the newest first
 	Diff               *RobotsTextDiff `json:"diff,omitempty"`    // from the version that the query names as against

@@ -172,7 +172,7 @@ var (
 // Health is the health of the daemon.
 type Health struct {
 	Status  string   `json:"status"`            // ok, or why not
-	Reasons []string `json:"reasons,omitempty"` // each reason, for callers who may read
+	Reasons []string `json:"reasons,omitempty"` // each reason, for callers with the role read
 }
 
 // openAPIJSON is the OpenAPI document (3.1) of the routes. openapi_generate_test.go writes it:

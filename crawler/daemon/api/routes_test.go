@@ -26,7 +26,7 @@ func TestRoutes(t *testing.T) {
 				c      testRequest
 				status int // of the refusal; 0: the call is allowed
 			}{
-				{"nobody", rt.exampleRequest(), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
+				{"unknown caller", rt.exampleRequest(), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
 				{"a wrong token", rt.exampleRequest().withToken("guess"), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
 				{"another scheme", rt.exampleRequest().withHeader("Authorization", "Basic b3A6b3A="), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
 				{"a reader", rt.exampleRequest().withToken(readToken), statusUnless(rt.role != RoleOperate, http.StatusForbidden)},

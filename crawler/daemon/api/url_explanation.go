@@ -29,7 +29,7 @@ type RewriteStep struct {
 // ExplainedScope says whether a URL is in scope.
 type ExplainedScope struct {
 	InScope bool `json:"in"`
-	// Reason is why the URL is out of scope, in one word, as decorum report counts it.
+	// Reason says why the URL is out of scope, in one word, as decorum report counts it.
 	Reason frontier.RefusalReason `json:"reason,omitempty"`
 	// Detail is the reason as a sentence, with the limit that was reached.
 	Detail string `json:"why,omitempty"`
