@@ -70,7 +70,7 @@ func nonHTMLAndNofollowSite() Site {
 	latin := old.renderHTML("", "Café accounts", paragraphHTML("Two crèmes, one brûlée."), bulletListHTML(linkHTML("/papers/", "Papers")))
 	p.addPage("/1987.html", StaticPage(ResponseOfType("text/html; charset=iso-8859-1", encodeLatin1(latin))))
 	p.addPage("/visitors", StaticPage(HTML(p.renderHTML(`<meta name="robots" content="nofollow">`, "Visitors' book", bulletListHTML(linkHTML("/visitors/spam", "Cheap hats"))))))
-	p.addHTMLPage("/visitors/spam", "Hats", paragraphHTML("Nobody should come here: every link to it says so."))
+	p.addHTMLPage("/visitors/spam", "Hats", paragraphHTML("Crawlers should not come here: every link to it says so."))
 	p.addHomePage("We keep it. We do not say that we can find it.",
 		bulletListHTML(linkHTML("/papers/", "Papers"), linkHTML("/inventory.txt", "Inventory"), linkHTML("/plan.pdf", "Plan of the cellar"), linkHTML("/1987.html", "1987"),
 			linkHTML("/visitors", "Visitors' book"), linkHTML("/visitors/spam", "Hats", `rel="nofollow"`),

@@ -59,6 +59,7 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 		localFailures:  newCounter("local_failures_total", "Visits that failed on this machine; they are repeated, and not charged to the host."),
 		retries:        newCounterVec("retries_total", "Pages that failed and will be tried again, by the class of failure.", "reason"),
 	}
+	// A scrape also collects the state of the projects, of the Go runtime, and of the process.
 	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches, m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
 		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
