@@ -9,7 +9,8 @@ import (
 
 // All spellings of a URL have one canonical form.
 func ExampleParseURL() {
-	for _, s := range []string{"HTTP://Example.com:80/a/../b?q=%7e#top", "https://exämple.com", "mailto:you@example.com"} {
+	for _, s := range []string{"HTTP://Example.com:80/a/../b?q=%7e#top", "https://exämple.com",
+		"mailto:you@example.com"} {
 		u, err := decorum.ParseURL(s)
 		if errors.Is(err, decorum.Invalid) {
 			fmt.Println("no URL to visit:", s)

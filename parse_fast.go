@@ -67,7 +67,8 @@ func canonicalOriginLen[T byteSeq](base URL, ref T) (path int) {
 			continue
 		}
 		// The label ref[start:i] ends here.
-		if label := ref[start:i]; len(label) >= len("xn--") && string(label[:4]) == "xn--" && !isStablePunycode(label[4:]) {
+		if label := ref[start:i]; len(label) >= len("xn--") && string(label[:4]) == "xn--" &&
+			!isStablePunycode(label[4:]) {
 			return 0
 		}
 		switch {

@@ -68,7 +68,8 @@ func TestTheSamePage(t *testing.T) {
 		{"LOC-11 other port", "https://example.com:8181/", "https://example.com/", false},
 		{"LOC-12 scheme", "https://example.com/", "http://example.com/", false},
 		{"LOC-17 case of host", "HTTPS://User@Example.COM:443/x", "https://example.com/x", true},
-		{"MATCH-04 escaped UTF-8", "https://example.com/Овощи", "https://example.com/%d0%9E%D0%B2%D0%BE%D1%89%D0%B8", true},
+		{"MATCH-04 escaped UTF-8", "https://example.com/Овощи",
+			"https://example.com/%d0%9E%D0%B2%D0%BE%D1%89%D0%B8", true},
 		{"MATCH-22 unreserved", "https://example.com/%62%61%7A", "https://example.com/baz", true},
 		{"MATCH-22 reserved", "https://example.com/a%2Fb", "https://example.com/a/b", false},
 		{"FMT-14 two encodings", "https://example.com/caf\xe9", "https://example.com/café", false},
@@ -104,14 +105,18 @@ func TestLimits(t *testing.T) {
 		{"absolute, too long", origin + strings.Repeat("a", available+1), "longer than 64 KiB"},
 		{"relative, as long as may be", strings.Repeat("a", available), ""},
 		{"relative, too long once resolved", strings.Repeat("a", available+1), "longer than 64 KiB"},
-		{"too long once escaped", strings.Repeat(" ", decorum.MaxURLBytes/3) + "\xff" + strings.Repeat(" é", 11000), "longer than 64 KiB"},
+		{"too long once escaped", strings.Repeat(" ", decorum.MaxURLBytes/3) + "\xff" +
+			strings.Repeat(" é", 11000), "longer than 64 KiB"},
 		{"short once cleaned", strings.Repeat(" ", decorum.MaxURLBytes-1) + "a", ""},
 		{"fragment, too long", "#" + strings.Repeat("a", decorum.MaxURLBytes), "longer than 64 KiB"},
 		{"host, as long as may be", "//" + strings.Repeat(label, 5) + "bcd./", ""},
 		{"host, too long", "//" + strings.Repeat(label, 5) + "bcde./", "host is longer than 254 octets"},
-		{"canonical host, too long", "https://" + strings.Repeat(label, 5) + "bcde.f/", "host is longer than 254 octets"},
-		{"international host, too long to map", "//" + strings.Repeat("例", 20000) + "/", "host is longer than 254 octets"},
-		{"international host, too long mapped", "//" + strings.Repeat("例", 300) + "/", "host is longer than 254 octets"},
+		{"canonical host, too long", "https://" + strings.Repeat(label, 5) + "bcde.f/",
+			"host is longer than 254 octets"},
+		{"international host, too long to map", "//" + strings.Repeat("例", 20000) + "/",
+			"host is longer than 254 octets"},
+		{"international host, too long mapped", "//" + strings.Repeat("例", 300) + "/",
+			"host is longer than 254 octets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := base.Resolve(tt.ref)
@@ -220,7 +225,8 @@ func checkInvariants(t *testing.T, base decorum.URL, ref string) {
 	if again, err := decorum.ResolveFull(u, u.String()); again != u {
 		t.Fatalf("%q is not stable: resolved against itself it is %q, %v", u, again, err)
 	}
-	if again, err := decorum.ResolveFull(u, u.PathAndQuery()); !strings.HasPrefix(u.PathAndQuery(), "//") && again != u {
+	if again, err := decorum.ResolveFull(u, u.PathAndQuery()); !strings.HasPrefix(u.PathAndQuery(), "//") &&
+		again != u {
 		t.Fatalf("path %q is not stable: %q, %v", u.PathAndQuery(), again, err)
 	}
 	checkPath(t, u)
@@ -270,7 +276,8 @@ func TestInvariants(t *testing.T) {
 func TestFastPathIsUsed(t *testing.T) {
 	base := mustParse(t, basePage)
 	for _, ref := range []string{
-		"https://example.com/x", "https://www.other.example/a-b/c.html?d=e%26#f", "http://other.example/", "ftp://other.example/x",
+		"https://example.com/x", "https://www.other.example/a-b/c.html?d=e%26#f",
+		"http://other.example/", "ftp://other.example/x",
 		"/", "/x/y.html?a=b", "x.html", "./x", "../y/z.html#top", "../../..a/.b/", "?page=2", "#x", "", "/%D0%9E/a:b@c",
 	} {
 		if _, ok := decorum.ResolveFast(base, ref); !ok {

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-var runReadme = flag.Bool("tour", false, "run the README's commands: a demo, a crawl, a program with callbacks, a daemon")
+var runReadme = flag.Bool("tour", false,
+	"run the README's commands: a demo, a crawl, a program with callbacks, a daemon")
 
 // A readmeBlock is a block of the README that follows a tour comment, which readers do not
 // see: commands, or the text of the file whose path, relative to the clone, the comment names.
@@ -81,7 +82,8 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	// The last step waits for the judge of the sample sites: sh.run fails unless its exit code is 0.
-	for _, want := range []string{"0  garden.example\n", "0  library.example\n", "     0 gap too short\n", "     0 asked for again\n"} {
+	for _, want := range []string{"0  garden.example\n", "0  library.example\n", "     0 gap too short\n",
+		"     0 asked for again\n"} {
 		if !strings.Contains(lastStep, want) {
 			t.Errorf("the judge of the sample sites did not print %q", want)
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 var (
-	requirementID  = regexp.MustCompile(`\b(?:C|DEF|LOC|FETCH|CACHE|FMT|SYN|GRP|AGENT|MATCH|PREC|SMAP|HOST|DELAY|CLEAN|SESS|EXC|SYS|COMPAT|LINT|SAMPLE|INT|Q)-\d{2}\b`)
+	requirementID = regexp.MustCompile(
+		`\b(?:C|DEF|LOC|FETCH|CACHE|FMT|SYN|GRP|AGENT|MATCH|PREC|SMAP|HOST|DELAY|CLEAN|SESS|EXC|SYS|COMPAT|LINT|SAMPLE|INT|Q)-\d{2}\b`)
 	requirementRow = regexp.MustCompile(`(?m)^\| ([A-Z]+-\d{2}) \|`)
 )
 
@@ -27,7 +28,8 @@ func TestCitedRequirementsAreDocumented(t *testing.T) {
 	for _, f := range readSourceFiles(t) {
 		citing[f.name] = f.text
 	}
-	for _, name := range []string{"robots/testdata/requirements.txt", "docs/robots-requirements.md", "docs/site-owners.md"} {
+	for _, name := range []string{"robots/testdata/requirements.txt",
+		"docs/robots-requirements.md", "docs/site-owners.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

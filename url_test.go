@@ -15,12 +15,14 @@ import (
 func TestURLParts(t *testing.T) {
 	for _, tt := range []struct{ url, origin, path, scheme, hostPort, host string }{
 		{"https://example.com/", "https://example.com", "/", "https", "example.com", "example.com"},
-		{"http://example.com:8181/a/b?c", "http://example.com:8181", "/a/b?c", "http", "example.com:8181", "example.com"},
+		{"http://example.com:8181/a/b?c", "http://example.com:8181", "/a/b?c", "http",
+			"example.com:8181", "example.com"},
 		{"ftp://example.com/a:b/c", "ftp://example.com", "/a:b/c", "ftp", "example.com", "example.com"},
 		{"https://example.com./?", "https://example.com.", "/?", "https", "example.com.", "example.com"},
 		{"https://192.0.2.1:8443/x", "https://192.0.2.1:8443", "/x", "https", "192.0.2.1:8443", "192.0.2.1"},
 		{"https://[2001:db8::1]/x", "https://[2001:db8::1]", "/x", "https", "[2001:db8::1]", "[2001:db8::1]"},
-		{"https://[2001:db8::1]:8443/x", "https://[2001:db8::1]:8443", "/x", "https", "[2001:db8::1]:8443", "[2001:db8::1]"},
+		{"https://[2001:db8::1]:8443/x", "https://[2001:db8::1]:8443", "/x", "https",
+			"[2001:db8::1]:8443", "[2001:db8::1]"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {
 			u := mustParse(t, tt.url)
@@ -45,7 +47,8 @@ func TestLogsInJSON(t *testing.T) {
 	var out strings.Builder
 	u := mustParse(t, "https://example.com:8443/a?b=c&d")
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("visited", "url", u, "origin", u.Origin())
-	if want := `"url":"https://example.com:8443/a?b=c&d","origin":"https://example.com:8443"}`; !strings.HasSuffix(out.String(), want+"\n") {
+	if want := `"url":"https://example.com:8443/a?b=c&d","origin":"https://example.com:8443"}`; !strings.HasSuffix(
+		out.String(), want+"\n") {
 		t.Errorf("the log says %s want %s", &out, want)
 	}
 }

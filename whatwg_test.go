@@ -14,7 +14,8 @@ import (
 
 // Why decorum's result differs from that of whatwg-url, apart from what normalizeHref adds.
 const (
-	reasonCaret          = "the standard's path percent-encode set has ^ since 2025 (whatwg/url#846); the module's lacks it"
+	reasonCaret = "the standard's path percent-encode set has ^ since 2025 (whatwg/url#846); the module's " +
+		"lacks it"
 	reasonStrayPercent   = "decoding must not make an escape of a stray percent sign (rule 11)"
 	reasonNotUTF8        = "the standard reads text; the crawl keeps invalid UTF-8 (FMT-14)"
 	reasonSTD3           = "the standard does not use STD3 rules; the module does on names outside ASCII"

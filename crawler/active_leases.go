@@ -67,7 +67,8 @@ func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Co
 	if h.byToken == nil {
 		h.byToken = map[uint64]*activeLease{}
 	}
-	h.byToken[l.Token] = &activeLease{lease: l, expiryTimer: time.AfterFunc(time.Until(l.Expires), expire), expire: expire,
+	h.byToken[l.Token] = &activeLease{lease: l, expiryTimer: time.AfterFunc(time.Until(l.Expires), expire),
+		expire:      expire,
 		ActiveVisit: ActiveVisit{URL: l.URL, Host: l.URL.Origin().Host(), LeasedAt: time.Now()}}
 	return ctx
 }
@@ -101,12 +102,14 @@ func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 
 // beginRequest returns the context of the request of t, which is made for l now. The caller calls
 // done when the request is over.
-func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, t Ticket) (requestCtx context.Context, done func()) {
+func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease,
+	t Ticket) (requestCtx context.Context, done func()) {
 	requestCtx, cancelRequest := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	active := h.byToken[l.Token]
-	active.Host, active.Kind, active.RequestedAt, active.cancelRequest = t.URL().Origin().Host(), t.Kind(), time.Now(), cancelRequest
+	active.Host, active.Kind, active.RequestedAt, active.cancelRequest = t.URL().Origin().Host(),
+		t.Kind(), time.Now(), cancelRequest
 	return requestCtx, func() {
 		h.mu.Lock()
 		active.cancelRequest = nil

@@ -106,7 +106,8 @@ func TestRequestsToAHostAreCanceled(t *testing.T) {
 			visits[name] = active.addLease(t.Context(), l)
 			defer active.removeLease(l)
 			if name != "none.test" {
-				requests[name], ends[name] = active.beginRequest(visits[name], l, Ticket{&ticketData{clearance: p.check(t, u)}})
+				requests[name], ends[name] = active.beginRequest(visits[name], l,
+					Ticket{&ticketData{clearance: p.check(t, u)}})
 			}
 		}
 		ends["over.test"]()

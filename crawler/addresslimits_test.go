@@ -63,7 +63,8 @@ func onePageSites(n int, latency crawltest.Latency) (sites []crawltest.Site, see
 }
 
 // newLimitedCrawl returns a crawl like newCrawl's, with limits, over an addressedWeb.
-func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg politeness.LimiterConfig, seeds ...string) *crawler.Crawler {
+func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg politeness.LimiterConfig,
+	seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, w.web, store)
 	c.Fetcher = newFetcher(t, w)
@@ -147,7 +148,8 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 func TestAddressesOfManyKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const addresses, rest = 4, time.Second
-		sites, seeds := onePageSites(80, crawltest.Latency{Base: 50 * time.Millisecond, Jitter: 2 * time.Second, Seed: 1})
+		sites, seeds := onePageSites(80,
+			crawltest.Latency{Base: 50 * time.Millisecond, Jitter: 2 * time.Second, Seed: 1})
 		for i := range sites {
 			links := []string{"/1", "/2", fmt.Sprintf("https://h%d.test/3", i)}
 			pages := map[string]crawltest.PageFunc{"/2": crawltest.StaticPage(crawltest.Status(503))}
@@ -163,7 +165,8 @@ func TestAddressesOfManyKinds(t *testing.T) {
 			i += int(time.Now().Unix() / 300 % 2) // the hosts move every five minutes
 			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
 		}
-		c := newLimitedCrawl(t, addressedWeb{web, addrOf}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, addrOf}, newMemoryStore(),
+			politeness.LimiterConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +228,8 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(10, crawltest.Latency{Base: time.Second})
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
+			politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		var refused atomic.Int64
 		c.Hooks.VisitRefused = func(storage.Lease, decorum.Decision) { refused.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
@@ -271,7 +275,8 @@ func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(5, crawltest.Latency{Base: 100 * time.Millisecond})
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
+			politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			time.Sleep(time.Minute)
@@ -303,7 +308,8 @@ func TestWakeBeforeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(2, crawltest.Latency{Base: 300 * time.Millisecond})
 		web, begin := crawltest.New(sites...), time.Now()
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, slowHoldStore{newMemoryStore()}, politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, slowHoldStore{newMemoryStore()},
+			politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

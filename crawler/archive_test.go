@@ -17,7 +17,8 @@ func TestArchiveSeesEveryVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
 			Robots: robotsText("Sitemap: http://a.test/map.txt\n", 0, nil),
-			Pages:  map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.ResponseOfType("text/plain", "http://a.test/listed\n"))}})
+			Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.ResponseOfType(
+				"text/plain", "http://a.test/listed\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		archive := &visitLog{}
 		c.Archive = archive
@@ -49,7 +50,8 @@ func TestArchiveOnFullDisk(t *testing.T) {
 		if err := second.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if urls, _ := countRequests(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}) {
+		if urls, _ := countRequests(web.Log()); !slices.Equal(urls,
+			[]string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}) {
 			t.Errorf("visits %q, want robots.txt again before the page", urls)
 		}
 	})

@@ -90,7 +90,8 @@ func TestSentBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(c.Frontier.Store().MarkSent(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Requeue})); err != nil {
+		if err := errors.Join(c.Frontier.Store().MarkSent(t.Context(), l, true),
+			c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Requeue})); err != nil {
 			t.Fatal(err)
 		}
 		var failed []error
@@ -104,7 +105,8 @@ func TestSentBefore(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if countPosts(web) != 0 || c.Stats().InDoubt != 1 || len(failed) != 1 || !errors.Is(failed[0], decorum.InDoubt) {
+		if countPosts(web) != 0 || c.Stats().InDoubt != 1 || len(failed) != 1 ||
+			!errors.Is(failed[0], decorum.InDoubt) {
 			t.Errorf("posted %d times, %d in doubt, errors %v", countPosts(web), c.Stats().InDoubt, failed)
 		}
 	})

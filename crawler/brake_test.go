@@ -64,7 +64,8 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 				var seeds []string
 				hosts := []string{"a.test", "www.a.test", "b.test"}
 				for _, host := range hosts {
-					sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+					sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(),
+						Latency: crawltest.Latency{Base: 10 * time.Second}})
 					seeds = append(seeds, numberedSeeds(pages, host, "x")...)
 				}
 				web, begin := crawltest.New(sites...), time.Now()
@@ -81,7 +82,8 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 					setBrake(t, c, b)
 					synctest.Wait()
 					for _, h := range c.ListActiveVisits() {
-						if h.Host != "b.test" || !h.LeasedAt.Equal(begin.Add(22*time.Second)) || !h.RequestedAt.Equal(h.LeasedAt) || !strings.HasPrefix(h.URL.String(), "http://b.test/x/") {
+						if h.Host != "b.test" || !h.LeasedAt.Equal(begin.Add(22*time.Second)) ||
+							!h.RequestedAt.Equal(h.LeasedAt) || !strings.HasPrefix(h.URL.String(), "http://b.test/x/") {
 							t.Errorf("in flight: %+v", h)
 						}
 					}
@@ -122,16 +124,20 @@ func TestABrakeThatWasOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Fallback: pageWithLinks()},
-			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.Redirect(301, "http://a.test/target")),
-				Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)},
-			crawltest.Site{Host: "c.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "http://a.test/robots.txt")})})
+			crawltest.Site{Host: "b.test",
+				Fallback: crawltest.StaticPage(crawltest.Redirect(301, "http://a.test/target")),
+				Robots:   robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)},
+			crawltest.Site{Host: "c.test", Fallback: pageWithLinks(),
+				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302,
+					"http://a.test/robots.txt")})})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/", "http://c.test/")
 		c.Brakes = &politeness.Brakes{}
 		setBrake(t, c, politeness.Brake{Host: "a.test", Stop: true})
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		if err := c.Run(ctx); !errors.Is(err, frontier.ErrOnlySuspendedLeft) && !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Run(ctx); !errors.Is(err, frontier.ErrOnlySuspendedLeft) &&
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("ended with %v", err)
 		}
 		if n := len(hostLog(web.Log(), "a.test")); n > 0 {
@@ -142,7 +148,8 @@ func TestABrakeThatWasOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, times := countRequests(web.Log())
-		for _, u := range []string{"http://a.test/", "http://a.test/target", "http://a.test/map.xml", "http://c.test/"} {
+		for _, u := range []string{"http://a.test/", "http://a.test/target",
+			"http://a.test/map.xml", "http://c.test/"} {
 			if times[u] != 1 {
 				t.Errorf("%s was visited %d times", u, times[u])
 			}
@@ -154,8 +161,9 @@ func TestABrakeThatWasOn(t *testing.T) {
 // lifting the brake does not release the origin, but the origin is checked again soon.
 func TestABrakeOfAProcessThatDied(t *testing.T) {
 	for name, b := range map[string]politeness.Brake{
-		"stop": {Host: "a.test", Stop: true}, "until": {Host: "a.test", Stop: true, Until: time.Now().AddDate(100, 0, 0)},
-		"slow": {Host: "a.test", Delay: 300 * 24 * time.Hour},
+		"stop":  {Host: "a.test", Stop: true},
+		"until": {Host: "a.test", Stop: true, Until: time.Now().AddDate(100, 0, 0)},
+		"slow":  {Host: "a.test", Delay: 300 * 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +221,8 @@ func TestABrakeSlows(t *testing.T) {
 		if n < 18 || n > 20 {
 			t.Errorf("%d visits in the twenty minutes that the brake was on", n)
 		}
-		if _, first := countStarted(web.Log(), "a.test", off, off.Add(time.Hour)); !first.Equal(off) && !first.Equal(last.Add(time.Second)) {
+		if _, first := countStarted(web.Log(), "a.test", off, off.Add(time.Hour)); !first.Equal(off) &&
+			!first.Equal(last.Add(time.Second)) {
 			t.Errorf("the first visit came %v after the brake was lifted", first.Sub(off))
 		}
 	})

@@ -128,7 +128,8 @@ func TestNetworkOutage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web, seeds := manyHosts(100, 20)
 				begin := time.Now()
-				network := &outage{web: web, from: begin.Add(10 * time.Second), to: begin.Add(70 * time.Second), fail: fail}
+				network := &outage{web: web, from: begin.Add(10 * time.Second),
+					to: begin.Add(70 * time.Second), fail: fail}
 				c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 				c.Fetcher = newFetcher(t, network)
 				if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
@@ -140,7 +141,8 @@ func TestNetworkOutage(t *testing.T) {
 					t.Errorf("%d pages were given up, %d retried; want none", st.GivenUp, st.Retries)
 				}
 				if network.earlyRetries > 0 {
-					t.Errorf("%d requests came less than a second after a failed one to the same host", network.earlyRetries)
+					t.Errorf("%d requests came less than a second after a failed one to the same host",
+						network.earlyRetries)
 				}
 				if network.failures > 3*64 {
 					t.Errorf("%d requests failed during the outage", network.failures)
@@ -248,7 +250,8 @@ func TestRefusedHostsRest(t *testing.T) {
 		web, seeds := manyHosts(20, 2)
 		c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 		c.Policy.Delay = delay
-		f := &refusingFetcher{Fetcher: c.Fetcher, until: time.Now().Add(time.Minute), attempts: map[string][]time.Time{}}
+		f := &refusingFetcher{Fetcher: c.Fetcher, until: time.Now().Add(time.Minute),
+			attempts: map[string][]time.Time{}}
 		c.Fetcher = f
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)

@@ -94,7 +94,8 @@ func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.RobotsSpec, string
 
 // robotsAt returns a host's robots.txt at a time: it changes every few minutes.
 func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.RobotsSpec {
-	epoch, isCalm := int(at.Sub(c.begin)/randomDuration(c.randFor("epoch", host), 2*time.Minute, 20*time.Minute)), !at.Before(c.calmAt)
+	epoch, isCalm := int(at.Sub(c.begin)/randomDuration(c.randFor("epoch", host), 2*time.Minute, 20*time.Minute)),
+		!at.Before(c.calmAt)
 	if isCalm {
 		epoch = -1
 	}
@@ -106,7 +107,8 @@ func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.RobotsSpec {
 		rules.Response = crawltest.Text(text)
 		rules.Response.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", rng.IntN(1200)))
 	case kind == 6:
-		rules.Response = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(rng.IntN(c.hosts)), host, epoch))
+		rules.Response = crawltest.Redirect(http.StatusFound,
+			fmt.Sprintf("http://%s/rules/%s/%d", c.host(rng.IntN(c.hosts)), host, epoch))
 	case kind == 7:
 		return crawltest.RobotsSpec{Response: crawltest.Status(http.StatusNotFound)}
 	default:
@@ -220,7 +222,8 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 	if err := crawl(last...).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := web.Judge(crawltest.JudgeOptions{MinDelay: policy.Delay, RequiredProductToken: "testbot", RestartTimes: restarts})
+	r := web.Judge(crawltest.JudgeOptions{MinDelay: policy.Delay,
+		RequiredProductToken: "testbot", RestartTimes: restarts})
 	if !r.OK() {
 		t.Errorf("seed %d: the judge says:\n%v", seed, r)
 	}
@@ -237,7 +240,8 @@ func runOrHalt(t *testing.T, c *crawler.Crawler, d time.Duration, halt bool) {
 		ctx = t.Context()
 		defer time.AfterFunc(d, c.Halt).Stop()
 	}
-	if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, crawler.ErrHalted) {
+	if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) &&
+		!errors.Is(err, crawler.ErrHalted) {
 		t.Fatal(err)
 	}
 }

@@ -62,10 +62,12 @@ func TestCleanParam(t *testing.T) {
 		name, robots string
 		seeds, want  []string
 	}{
-		{"CLEAN-03/found before the rules are known", "Clean-param: sid", []string{"/p?sid=1", "/p?sid=2", "/p"}, []string{"/p"}},
+		{"CLEAN-03/found before the rules are known", "Clean-param: sid",
+			[]string{"/p?sid=1", "/p?sid=2", "/p"}, []string{"/p"}},
 		{"CLEAN-06/found after", "Clean-param: sid", []string{"/links"}, []string{"/links", "/p?b=2", "/p?b=3"}},
 		{"CLEAN-24", "User-agent: *\nDisallow: /*sid=\nClean-param: sid", []string{"/x?sid=1"}, []string{"/x"}},
-		{"CLEAN-24/the clean URL is disallowed", "User-agent: *\nAllow: /*sid=\nDisallow: /x\nClean-param: sid", []string{"/x?sid=1"}, nil},
+		{"CLEAN-24/the clean URL is disallowed", "User-agent: *\nAllow: /*sid=\nDisallow: /x\nClean-param: sid",
+			[]string{"/x?sid=1"}, nil},
 		{"SMAP-08/errands are as they are named", "Clean-param: sid\nSitemap: http://a.test/map?sid=1", nil, nil},
 		{"CLEAN-21/nothing to clean", "Clean-param: sid", []string{"/p?side=1"}, []string{"/p?side=1"}},
 	} {
@@ -78,8 +80,9 @@ func TestCleanParam(t *testing.T) {
 					got := crawlCleaning(t, crawltest.Site{
 						Robots: robotsText(test.robots, 0, nil),
 						Pages: map[string]crawltest.PageFunc{
-							"/links":     crawltest.StaticPage(crawltest.HTML(links)),
-							"/map?sid=1": crawltest.StaticPage(crawltest.Text("http://a.test/q?sid=5\nhttp://a.test/p?sid=6\n")),
+							"/links": crawltest.StaticPage(crawltest.HTML(links)),
+							"/map?sid=1": crawltest.StaticPage(
+								crawltest.Text("http://a.test/q?sid=5\nhttp://a.test/p?sid=6\n")),
 						},
 						Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}, early, test.seeds...)
 					slices.Sort(got)
@@ -130,7 +133,8 @@ func TestCleanParamFallsBack(t *testing.T) {
 		{"CLEAN-24/the fall-back is disallowed", "Disallow: /*ref=", 404, found, []string{"/p?b=1"}},
 		{"CLEAN-23/another failure", "", 403, found, []string{"/p?b=1"}},
 		{"CLEAN-23/nothing was taken off", "", 404, []string{"/p?b=1"}, []string{"/p?b=1"}},
-		{"CLEAN-23/nothing is there either", "", 404, []string{"/gone?ref=1", "/gone?ref=2"}, []string{"/gone", "/gone?ref=1"}},
+		{"CLEAN-23/nothing is there either", "", 404, []string{"/gone?ref=1", "/gone?ref=2"},
+			[]string{"/gone", "/gone?ref=1"}},
 	} {
 		for _, early := range []bool{false, true} {
 			t.Run(test.name, func(t *testing.T) {
@@ -188,9 +192,11 @@ func TestUseOriginalUnparks(t *testing.T) {
 			Pages: map[string]crawltest.PageFunc{"/x": crawltest.StaticPage(crawltest.Status(404))},
 			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < time.Hour {
-					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /*sid=\nClean-param: sid\n")}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+						"/*sid=\nClean-param: sid\n")}
 				}
-				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text(
+					"User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
 			}})
 		store := newMemoryStore()
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))

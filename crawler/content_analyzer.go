@@ -45,7 +45,9 @@ type contentAnalyzer struct {
 
 // setLazyVisitFields sets the fields of v that are computed when they are first used.
 func (r *contentAnalyzer) setLazyVisitFields(v *Visit) {
-	v.headerScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult { return s.ScanHeaderLinks(v.Response.Header, v.URL()) })
+	v.headerScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
+		return s.ScanHeaderLinks(v.Response.Header, v.URL())
+	})
 	v.pageScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // Scanning copies a body that is not UTF-8
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
@@ -65,14 +67,17 @@ func (r *contentAnalyzer) assessContentUsage(v *Visit) ContentUsageAssessment {
 	}
 	stated = append(stated, aiuse.HeaderSignals(v.Response.Header)...)
 	var header *extract.ScanResult
-	stated = append(stated, directiveSignals(aiuse.InHeader, header.RobotsDirectivesFor(r.settings.ProductToken, v.Response.Header))...)
+	stated = append(stated, directiveSignals(aiuse.InHeader,
+		header.RobotsDirectivesFor(r.settings.ProductToken, v.Response.Header))...)
 	if page := v.PageScanResult(); page != nil {
-		stated = append(stated, directiveSignals(aiuse.InPage, page.RobotsDirectivesFor(r.settings.ProductToken, nil))...)
+		stated = append(stated, directiveSignals(aiuse.InPage,
+			page.RobotsDirectivesFor(r.settings.ProductToken, nil))...)
 		if s, ok := aiuse.ParseTDMReservation(aiuse.InPage, page.TDMReservationMeta, page.TDMPolicyMeta); ok {
 			stated = append(stated, s)
 		}
 	}
-	return ContentUsageAssessment{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(r.gate.Purposes())}
+	return ContentUsageAssessment{stated,
+		filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(r.gate.Purposes())}
 }
 
 // directiveSignals returns the directives in d that concern the use of content, as signals.
@@ -101,13 +106,15 @@ func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiu
 // of the crawl.
 func (r *contentAnalyzer) forbidsImagesForPurposes(v *Visit) bool {
 	others := func(s aiuse.Signal) bool { return s.Category != aiuse.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(r.gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals),
+		others).ConflictWithPurposes(r.gate.Purposes()) != nil
 }
 
 // forbidsContentUse reports whether the page's content must be withheld, because the site objects
 // to a purpose of the crawl.
 func (r *contentAnalyzer) forbidsContentUse(v *Visit) bool {
-	return len(r.gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.ContentUsageAssessment().PurposeConflict != nil
+	return len(r.gate.Purposes()) > 0 && v.Status() != http.StatusNotModified &&
+		v.ContentUsageAssessment().PurposeConflict != nil
 }
 
 // visitWithoutWithheldContent returns v as hooks and recorders see it: a copy without the content
@@ -120,7 +127,8 @@ func (r *contentAnalyzer) visitWithoutWithheldContent(v *Visit) *Visit {
 	redacted.contentWithheld, redacted.withheldBytes = true, len(res.Body)
 	res.Body, res.BodyLimitExceeded = nil, true
 	redacted.Response, redacted.Exchange, redacted.bodySHA256 = &res, v.Exchange.HeaderOnly(), nil
-	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.ContentUsageAssessment().PurposeConflict}
+	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed,
+		Err: v.ContentUsageAssessment().PurposeConflict}
 	if page := v.PageScanResult(); page != nil {
 		doc := &extract.ScanResult{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,
 			TDMReservationMeta: page.TDMReservationMeta, TDMPolicyMeta: page.TDMPolicyMeta}
@@ -131,7 +139,8 @@ func (r *contentAnalyzer) visitWithoutWithheldContent(v *Visit) *Visit {
 
 // lazyScan returns a function that scans res on its first call. It returns nil without an answer,
 // and after a panic, which it logs.
-func (r *contentAnalyzer) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
+func (r *contentAnalyzer) lazyScan(res *decorum.Response,
+	scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
 	return sync.OnceValue(func() *extract.ScanResult {
 		if res == nil {
 			return nil

@@ -14,7 +14,8 @@ func duplicateSite() crawltest.Site {
 	byHeader := crawltest.ResponseOfType("application/pdf", "%PDF")
 	byHeader.Header.Set("Link", "</whole>; rel=canonical")
 	return crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-		"/":      crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=/><a href=/print><a href=/pdf><a href=/one><a href=/two><a href=/three><a href=/none>")),
+		"/": crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=/><a href=/print><a href=/pdf><a " +
+			"href=/one><a href=/two><a href=/three><a href=/none>")),
 		"/print": crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=http://a.test/page>for printing")),
 		"/pdf":   crawltest.StaticPage(byHeader),
 		"/page":  crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=/page>the page")),
@@ -34,8 +35,10 @@ func TestCanonical(t *testing.T) {
 		want    []string
 		renamed int64
 	}{
-		{crawler.FollowedLinkKinds{}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none", "/page", "/whole"}, 2},
-		{crawler.FollowedLinkKinds{NoCanonical: true}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none"}, 2},
+		{crawler.FollowedLinkKinds{}, []string{"/", "/print", "/pdf", "/one", "/two", "/three",
+			"/none", "/page", "/whole"}, 2},
+		{crawler.FollowedLinkKinds{NoCanonical: true},
+			[]string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none"}, 2},
 		{crawler.FollowedLinkKinds{NoLinks: true}, []string{"/"}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -70,7 +73,8 @@ func TestDuplicates(t *testing.T) {
 			c.PageRecorder = recorder
 			runFor(t, c, 3*day)
 			if st := c.Stats(); st.DuplicateBodies != 2 || st.NonCanonical != 2 || st.Revisits == 0 {
-				t.Errorf("%T: %d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits", recorder, st.DuplicateBodies, st.NonCanonical, st.Revisits)
+				t.Errorf("%T: %d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits",
+					recorder, st.DuplicateBodies, st.NonCanonical, st.Revisits)
 			}
 		})
 	}

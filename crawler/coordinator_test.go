@@ -17,7 +17,8 @@ func (a unreachableCoordinator) CheckVisit(now time.Time) decorum.Decision {
 	if now.Before(a.from) || !now.Before(a.to) {
 		return decorum.Decision{}
 	}
-	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Detail: "what others say", Until: now.Add(time.Second)}
+	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Detail: "what others say",
+		Until: now.Add(time.Second)}
 }
 
 func (unreachableCoordinator) AcquireCrawlPageBudget() (d decorum.Decision) { return d }
@@ -31,10 +32,12 @@ func TestUnreachableCoordinator(t *testing.T) {
 		const pages = 10
 		sites := []crawltest.Site{}
 		for _, host := range []string{"a.test", "b.test"} {
-			sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 3 * time.Second}})
+			sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(),
+				Latency: crawltest.Latency{Base: 3 * time.Second}})
 		}
 		web, begin := crawltest.New(sites...), time.Now()
-		c := newBrakedCrawl(t, web, append(numberedSeeds(pages, "a.test", "x"), numberedSeeds(pages, "b.test", "x")...)...)
+		c := newBrakedCrawl(t, web, append(numberedSeeds(pages, "a.test", "x"),
+			numberedSeeds(pages, "b.test", "x")...)...)
 		unreachable := unreachableCoordinator{begin.Add(20 * time.Second), begin.Add(time.Hour)}
 		c.Coordinator = unreachable
 		if err := c.Run(t.Context()); err != nil {

@@ -21,7 +21,8 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
+			Pages: map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(),
+				"/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
 			if es[0].Source == storage.SourcePrerequisite {
@@ -49,7 +50,8 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "/rules.txt")}),
-			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
+			Pages: map[string]crawltest.PageFunc{"/": pageWithLinks(),
+				"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
 			if !es[0].RobotsFor.IsZero() {
@@ -66,7 +68,8 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, times := countRequests(web.Log())
-		if times["http://a.test/"] != 1 || times["http://a.test/rules.txt"] != 1 || times["http://a.test/robots.txt"] != 1 {
+		if times["http://a.test/"] != 1 || times["http://a.test/rules.txt"] != 1 ||
+			times["http://a.test/robots.txt"] != 1 {
 			t.Errorf("requests %v: want each once", times)
 		}
 		if took := time.Since(begin); took > 30*time.Second {
@@ -80,13 +83,15 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 func TestUnparkKnowsPurposes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.RobotsSpec {
-			more := ""
-			if at.Sub(begin) > 20*time.Hour {
-				more = "Disallow: /other\n"
-			}
-			return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
-		}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"),
+			Robots: func(at time.Time) crawltest.RobotsSpec {
+				more := ""
+				if at.Sub(begin) > 20*time.Hour {
+					more = "Disallow: /other\n"
+				}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: /closed " +
+					"ai-train=no\nAllow: /\n" + more)}
+			}})
 		store := newMemoryStore()
 		for range 2 {
 			c := newCrawl(t, web, store, "http://a.test/"+time.Now().Format("05"))

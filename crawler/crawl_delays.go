@@ -25,7 +25,8 @@ type crawlDelays struct {
 // hostDelayAndNextAllowedTime returns the longest delay that the origins of o's host ask for, by
 // Crawl-delay or Request-rate, because they share one server and one clock. It also returns when o
 // may be visited next by its Visit-time.
-func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
+func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Origin,
+	now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
 	ownDelay, opensAt, err := h.gate.DelayAndNextAllowedTime(ctx, o, now)
 	if err != nil {
 		return 0, opensAt, err
@@ -62,7 +63,8 @@ func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum
 // loadCrawlDelaysOfHost returns the delays of the host's origins, which the gate may have learnt in
 // an earlier run: of http and https on their default ports, and of the ports in the note. The
 // caller holds h.mu.
-func (h *crawlDelays) loadCrawlDelaysOfHost(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
+func (h *crawlDelays) loadCrawlDelaysOfHost(ctx context.Context, host string,
+	now time.Time) (map[decorum.Origin]time.Duration, error) {
 	origins, err := h.defaultPortAndNotedOrigins(ctx, host)
 	if err != nil {
 		return nil, err

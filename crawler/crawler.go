@@ -255,7 +255,8 @@ func (c *Crawler) configureParts() {
 		onRetryScheduled: c.Hooks.RetryScheduled, now: now, lastmodAccuracyLock: &c.prerequisites.lastmodAccuracyLock,
 	}
 	c.prerequisites.beginRun(prerequisitesConfig{
-		gate: c.Gate, frontier: c.Frontier, settings: c.Settings, hosts: &c.hostTable, cleaner: cleaner, outcomes: outcomes,
+		gate: c.Gate, frontier: c.Frontier, settings: c.Settings, hosts: &c.hostTable,
+		cleaner: cleaner, outcomes: outcomes,
 		counters: &c.counters, onRobotsFetched: c.Hooks.RobotsFetched, log: c.Log, now: now,
 	})
 	c.ledgerEntries = ledgerEntries{
@@ -314,7 +315,8 @@ func (c *Crawler) finishRun(cause error) error {
 	defer cancel()
 	c.Limiter.LeaveSharedHosts(c.now())
 	// A store that cannot write returns these leases when it is opened again.
-	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.waitlist.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Store().Flush(context.Background()))
+	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.waitlist.wakeAllWaitingOrigins(ctx),
+		c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Store().Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}
@@ -382,5 +384,6 @@ func (c *Crawler) ShouldStaySuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.ForHost(o.Origin.Host(), now)
 	return o.HostState.Due.After(now) &&
-		(o.HostState.LostVisitDelay > policy.MaxRetryAfter || DecodeHostStats(o.HostState.EncodedStats).CrawlDelay > policy.MaxCrawlDelay)
+		(o.HostState.LostVisitDelay > policy.MaxRetryAfter ||
+			DecodeHostStats(o.HostState.EncodedStats).CrawlDelay > policy.MaxCrawlDelay)
 }

@@ -71,7 +71,8 @@ func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, PriorityClass: storage.ClassEarly}); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(),
+			storage.Entry{URL: u, PriorityClass: storage.ClassEarly}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +80,8 @@ func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 
 // robotsText returns a robots.txt that never changes.
 func robotsText(text string, delay time.Duration, disallow func(string) bool) func(time.Time) crawltest.RobotsSpec {
-	return crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(text), CrawlDelay: delay, IsDisallowed: disallow})
+	return crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(text),
+		CrawlDelay: delay, IsDisallowed: disallow})
 }
 
 // countRequests returns the URLs of the log in order, and how often each occurs.
@@ -155,7 +157,9 @@ func testCrawlDelay(t *testing.T, workers int) {
 		t.Errorf("%d requests of %d URLs, want %d of each", len(urls), len(times), want)
 	}
 	for _, h := range hosts {
-		if first := slices.IndexFunc(urls, func(u string) bool { return strings.Contains(u, h) }); !strings.HasSuffix(urls[first], "/robots.txt") {
+		if first := slices.IndexFunc(urls, func(u string) bool {
+			return strings.Contains(u, h)
+		}); !strings.HasSuffix(urls[first], "/robots.txt") {
 			t.Errorf("the first request to %s is %s", h, urls[first])
 		}
 		if times["http://"+h+"/secret"] > 0 {
@@ -224,7 +228,8 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				page := crawltest.StaticPage(crawltest.HTML("<a href=http://shut.test/page>shut</a>"))
 				web := crawltest.New(
 					crawltest.Site{Host: "open.test", Fallback: page},
-					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: fault.answer})})
+					crawltest.Site{Host: "shut.test", Fallback: page,
+						Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: fault.answer})})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://open.test/", "http://shut.test/")
 				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
@@ -264,7 +269,8 @@ func TestRobotsReturns(t *testing.T) {
 			t.Fatal(err)
 		}
 		urls, _ := countRequests(web.Log())
-		want := []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}
+		want := []string{"http://a.test/robots.txt", "http://a.test/robots.txt",
+			"http://a.test/robots.txt", "http://a.test/"}
 		if !slices.Equal(urls, want) {
 			t.Errorf("requests %v, want %v", urls, want)
 		}
@@ -278,7 +284,8 @@ func TestRobotsRedirect(t *testing.T) {
 		site := func(host string, robots crawltest.Response) crawltest.Site {
 			return crawltest.Site{Host: host, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robots}),
 				Pages: map[string]crawltest.PageFunc{
-					"/":       crawltest.StaticPage(crawltest.HTML("<a href=/closed>closed</a> <a href=/open>open</a>")),
+					"/": crawltest.StaticPage(
+						crawltest.HTML("<a href=/closed>closed</a> <a href=/open>open</a>")),
 					"/closed": crawltest.StaticPage(crawltest.HTML("closed")),
 					"/open":   crawltest.StaticPage(crawltest.HTML("open")),
 					"/r.txt":  crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /closed\n")),
@@ -315,13 +322,17 @@ func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-				"/":     crawltest.StaticPage(crawltest.HTML("<a href=/shut>1</a> <a href=/loop>2</a> <a href=/moved>3</a>")),
-				"/shut": crawltest.StaticPage(crawltest.Redirect(302, "http://b.test/private/x")),
-				"/loop": crawltest.StaticPage(crawltest.Redirect(302, "/pool")), "/pool": crawltest.StaticPage(crawltest.Redirect(302, "/loop")),
+				"/": crawltest.StaticPage(crawltest.HTML("<a href=/shut>1</a> <a href=/loop>2</a> <a " +
+					"href=/moved>3</a>")),
+				"/shut":  crawltest.StaticPage(crawltest.Redirect(302, "http://b.test/private/x")),
+				"/loop":  crawltest.StaticPage(crawltest.Redirect(302, "/pool")),
+				"/pool":  crawltest.StaticPage(crawltest.Redirect(302, "/loop")),
 				"/moved": crawltest.StaticPage(crawltest.Redirect(301, "http://b.test/public")),
 			}},
 			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.HTML("b")),
-				Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, func(p string) bool { return strings.HasPrefix(p, "/private/") })})
+				Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, func(p string) bool {
+					return strings.HasPrefix(p, "/private/")
+				})})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -435,9 +446,13 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
+				web := crawltest.New(crawltest.Site{Host: "a.test",
+					Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
-				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, tt.verdict }
+				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit,
+					error) {
+					return nil, tt.verdict
+				}
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -561,9 +576,12 @@ func TestNoFollow(t *testing.T) {
 				other := crawltest.HTML("<a href=/by-other>x</a>")
 				other.Header.Set("X-Robots-Tag", "otherbot: nofollow")
 				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-					"/": crawltest.StaticPage(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a href=/other>3</a><a rel=nofollow href=/by-rel>4</a>" +
-						"<link rel=alternate hreflang=de href=/de><a rel=nofollow href=/de>5</a><a rel=ugc href=/one.png><img src=/one.png></a>")),
-					"/meta":   crawltest.StaticPage(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
+					"/": crawltest.StaticPage(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a " +
+						"href=/other>3</a><a rel=nofollow href=/by-rel>4</a>" +
+						"<link rel=alternate hreflang=de href=/de><a rel=nofollow href=/de>5</a><a rel=ugc " +
+						"href=/one.png><img src=/one.png></a>")),
+					"/meta": crawltest.StaticPage(crawltest.HTML("<meta name=robots content=nofollow><a " +
+						"href=/by-meta>x</a>")),
 					"/header": crawltest.StaticPage(header), "/other": crawltest.StaticPage(other)}})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 				c.Settings.IgnoreNoFollow = ignore
@@ -571,7 +589,8 @@ func TestNoFollow(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, times := countRequests(web.Log())
-				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore, "/by-meta": ignore, "/by-header": ignore,
+				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore,
+					"/by-meta": ignore, "/by-header": ignore,
 					// URLs named in other ways are not followed, and make no request
 					"/de": ignore, "/one.png": ignore} {
 					if got := times["http://a.test"+path] > 0; got != want {

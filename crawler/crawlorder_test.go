@@ -37,7 +37,8 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 			}
 			roots = append(roots, u)
 		}
-		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlSettings.MaxDepth, MaxURLsPerPattern: 40}, roots)
+		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlSettings.MaxDepth, MaxURLsPerPattern: 40},
+			roots)
 		c.Frontier = frontier.New(memory.New(memory.Config{}), frontier.Config{Budget: c.Limiter, Scope: scope})
 		c.Policy.JitterFunc, c.Policy.JitterSeed, c.Settings.Workers = nil, seed, workers
 		addSeeds(t, c, web.CrawlSettings.Seeds...)
@@ -78,7 +79,8 @@ func TestSameSeedSameCrawl(t *testing.T) {
 		t.Errorf("only %d requests: the web is not crawled", len(first))
 	}
 	if i := firstDifference(first, again); i >= 0 {
-		t.Errorf("request %d differs: %v", i, [2][]timedURL{first[i:min(i+3, len(first))], again[i:min(i+3, len(again))]})
+		t.Errorf("request %d differs: %v", i,
+			[2][]timedURL{first[i:min(i+3, len(first))], again[i:min(i+3, len(again))]})
 	}
 	if firstDifference(first, other) < 0 {
 		t.Error("chance is the same whatever the seed")

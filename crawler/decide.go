@@ -44,7 +44,8 @@ func RefusalDecision(err error) (decorum.Decision, error) {
 			d.Action = decorum.Suspend
 		}
 	case isRedirect:
-		d.Reason, d.Rule, d.Line = decorum.ReasonRobotsRedirect, redirect.Refusal.Verdict.Rule, redirect.Refusal.Verdict.Line
+		d.Reason, d.Rule, d.Line = decorum.ReasonRobotsRedirect, redirect.Refusal.Verdict.Rule,
+			redirect.Refusal.Verdict.Line
 	case errors.Is(err, decorum.Dropped):
 		d.Reason = decorum.ReasonDropped
 	default:
@@ -160,9 +161,11 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	}
 	// Note who waits now: an origin that begins to wait while Reserve runs must stay in the
 	// waitlist.
-	lastWaiting, lastBraked := c.waitlist.originsAwaitingPermit.lastArrivalNumber(), c.waitlist.brakedOrigins.lastArrivalNumber()
+	lastWaiting, lastBraked := c.waitlist.originsAwaitingPermit.lastArrivalNumber(),
+		c.waitlist.brakedOrigins.lastArrivalNumber()
 	permit, d := c.Limiter.Reserve(now, origin.Host(),
-		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
+		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots,
+			Delay: max(policy.Delay, delay, brake.Delay)})
 	if waitsForShared(d.Reason) && brake.Delay > 0 {
 		d = brake.Decision(d.Until) // lifting the brake may allow an earlier visit
 	}
@@ -243,7 +246,9 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decor
 // the robots.txt or tdmrep.json that must come first, or for the redirect of a robots.txt. It reads
 // tdmrep.json only if the crawl has a purpose that the file can reserve. The Clearance is valid if
 // the Decision is to Proceed.
-func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (clearance gate.Clearance, d decorum.Decision, err error) {
+func (c *Crawler) checkScopeAndGetClearance(
+	ctx context.Context, l storage.Lease,
+) (clearance gate.Clearance, d decorum.Decision, err error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
 	err = c.Frontier.CheckScope(entry) // the scope may be narrower than when the URL was found

@@ -21,11 +21,15 @@ func TestDryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := func(path string) bool { return path == "/closed" }
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/map.txt\n", 0, closed),
-				Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.Text("http://a.test/1\nhttp://a.test/closed\nhttp://a.test/2\n"))}},
-			crawltest.Site{Host: "slow.test", Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
+			crawltest.Site{Host: "a.test",
+				Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/map.txt\n", 0, closed),
+				Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(
+					crawltest.Text("http://a.test/1\nhttp://a.test/closed\nhttp://a.test/2\n"))}},
+			crawltest.Site{Host: "slow.test",
+				Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
 		)
-		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/", "http://a.test/closed", "http://slow.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/",
+			"http://a.test/closed", "http://slow.test/")
 		c.Settings.DryRun = true
 		var mu sync.Mutex
 		var skipped []string
@@ -43,7 +47,8 @@ func TestDryRun(t *testing.T) {
 		}
 		urls, _ := countRequests(web.Log())
 		slices.Sort(urls)
-		if want := []string{"http://a.test/map.txt", "http://a.test/robots.txt", "http://slow.test/robots.txt"}; !slices.Equal(urls, want) {
+		if want := []string{"http://a.test/map.txt", "http://a.test/robots.txt",
+			"http://slow.test/robots.txt"}; !slices.Equal(urls, want) {
 			t.Errorf("visited %v, want %v", urls, want)
 		}
 	})

@@ -38,7 +38,8 @@ func TestLongDelayIsDurableAtOnce(t *testing.T) {
 		}
 		log := web.Log()
 		if last := log[len(log)-1]; len(log) != 3 || last.Start.Sub(began) != time.Hour {
-			t.Errorf("%d requests, the last one %v after the restart; want 3, and an hour", len(log), last.Start.Sub(began))
+			t.Errorf("%d requests, the last one %v after the restart; want 3, and an hour",
+				len(log), last.Start.Sub(began))
 		}
 	})
 }

@@ -69,13 +69,17 @@ func TestOrderOfEffects(t *testing.T) {
 	robotsLearnt := []string{string(stepSetNote) + " robots", string(stepHold) + " http://a.test"}
 	for kind, want := range map[crawler.VisitKind]struct{ before, after []string }{
 		crawler.PageVisit: {slices.Concat(firstOfOrigin, robotsKept, pageCounted),
-			slices.Concat(effectsOf(page, stepHandler, stepRecorder), effectsOf("http://a.test/linked", stepAdd), effectsOf(page, stepAck))},
+			slices.Concat(effectsOf(page, stepHandler, stepRecorder), effectsOf("http://a.test/linked", stepAdd),
+				effectsOf(page, stepAck))},
 		crawler.FeedVisit: {slices.Concat(robotsKept, pageCounted),
-			slices.Concat(effectsOf("http://a.test/feed", stepHandler, stepRecorder), effectsOf("http://a.test/listed", stepAdd),
+			slices.Concat(effectsOf("http://a.test/feed", stepHandler, stepRecorder),
+				effectsOf("http://a.test/listed", stepAdd),
 				effectsOf("http://a.test/feed", stepAck))},
-		crawler.SitemapVisit: {robotsKept, slices.Concat(effectsOf("http://a.test/listed", stepAdd), effectsOf("http://a.test/map.xml", stepAck))},
+		crawler.SitemapVisit: {robotsKept,
+			slices.Concat(effectsOf("http://a.test/listed", stepAdd), effectsOf("http://a.test/map.xml", stepAck))},
 		crawler.TDMRepVisit: {slices.Concat(firstOfOrigin, robotsKept), []string{string(stepSetNote) + " tdmrep",
-			string(stepUnpark) + " http://a.test", string(stepHold) + " http://a.test", string(stepAck) + " http://a.test/"}},
+			string(stepUnpark) + " http://a.test", string(stepHold) + " http://a.test",
+			string(stepAck) + " http://a.test/"}},
 		crawler.RobotsVisit:         {effectsOf(page, stepAdd), slices.Concat(robotsLearnt, effectsOf(page, stepAck))},
 		crawler.RobotsRedirectVisit: {nil, slices.Concat(robotsLearnt, effectsOf("http://a.test/rules.txt", stepAck))},
 	} {
@@ -87,7 +91,8 @@ func TestOrderOfEffects(t *testing.T) {
 				if err := tr.visitTarget(); err != nil {
 					t.Fatal(err)
 				}
-				checkEffects(t, effectsOfLastAck(*effects), slices.Concat(want.before, effectsOf(tr.target(), exchangeEffects...), want.after))
+				checkEffects(t, effectsOfLastAck(*effects),
+					slices.Concat(want.before, effectsOf(tr.target(), exchangeEffects...), want.after))
 			})
 		})
 	}
@@ -97,7 +102,8 @@ func TestOrderOfEffects(t *testing.T) {
 // refusal that names it, and the URL is acked last.
 func TestOrderOfEffectsOfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newVisitTrial(t, crawler.RobotsVisit, crawltest.Text("User-agent: *\nDisallow: /\nSitemap: http://a.test/map.xml\n"))
+		tr := newVisitTrial(t, crawler.RobotsVisit,
+			crawltest.Text("User-agent: *\nDisallow: /\nSitemap: http://a.test/map.xml\n"))
 		effects := recordEffects(tr)
 		tr.start()
 		for range 2 {
@@ -105,9 +111,11 @@ func TestOrderOfEffectsOfARefusal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		checkEffects(t, effectsOfLastAck(*effects), []string{string(stepLedgerFile), string(stepLedgerRefusal) + " http://a.test/",
-			string(stepAdd) + " http://a.test/map.xml", string(stepUnpark) + " http://a.test", string(stepSetNote) + " heeded",
-			string(stepAck) + " http://a.test/"})
+		checkEffects(t, effectsOfLastAck(*effects),
+			[]string{string(stepLedgerFile), string(stepLedgerRefusal) + " http://a.test/",
+				string(stepAdd) + " http://a.test/map.xml", string(stepUnpark) + " http://a.test",
+				string(stepSetNote) + " heeded",
+				string(stepAck) + " http://a.test/"})
 	})
 }
 
@@ -120,14 +128,17 @@ func TestOrderOfEffectsOfAPost(t *testing.T) {
 		tr.seed = ""
 		effects := recordEffects(tr)
 		tr.start()
-		discover(tr, url, storage.Entry{Request: &storage.NonGETRequest{Method: http.MethodPost, Body: []byte("letter")}})
+		discover(tr, url, storage.Entry{Request: &storage.NonGETRequest{Method: http.MethodPost,
+			Body: []byte("letter")}})
 		if err := tr.visitTarget(); err != nil {
 			t.Fatal(err)
 		}
 		checkEffects(t, effectsOfLastAck(*effects), slices.Concat(
-			[]string{string(stepUnpark) + " http://a.test", string(stepSetNote) + " heeded", string(stepLedgerFile), string(stepPageCounted)},
+			[]string{string(stepUnpark) + " http://a.test", string(stepSetNote) + " heeded",
+				string(stepLedgerFile), string(stepPageCounted)},
 			effectsOf(url, stepFetch, stepConnect, stepSend, stepMarkSent), []string{string(stepFlush)},
-			effectsOf(url, stepLedgerRequest, stepRequest, stepFetched, stepLedgerResponse, stepArchive, stepHandler, stepRecorder, stepAck)))
+			effectsOf(url, stepLedgerRequest, stepRequest, stepFetched, stepLedgerResponse, stepArchive,
+				stepHandler, stepRecorder, stepAck)))
 	})
 }
 
@@ -143,7 +154,8 @@ func TestOrderOfEffectsOfALongRest(t *testing.T) {
 					t.Fatal(err)
 				}
 				all := *effects
-				if last := all[max(0, len(all)-2):]; !strings.HasPrefix(last[0], string(stepAck)) || last[1] != string(stepFlush) {
+				if last := all[max(0, len(all)-2):]; !strings.HasPrefix(last[0], string(stepAck)) ||
+					last[1] != string(stepFlush) {
 					t.Errorf("at last it did %q, want ack and flush", last)
 				}
 			})

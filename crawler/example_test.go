@@ -29,7 +29,8 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)", Transport: web})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)",
+		Transport: web})
 	if err != nil {
 		return nil, err
 	}

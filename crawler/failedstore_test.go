@@ -20,7 +20,8 @@ import (
 // the reason, although no visit is in flight and every worker waits: for a host that is not due for
 // an hour, or for any URL.
 func TestFailedStoreEndsTheCrawl(t *testing.T) {
-	for name, cfg := range map[string]frontier.Config{"not due": {}, "daemon": {WaitForRevisitsAndSuspensions: true}, "idle": {WaitWhenEmpty: true}} {
+	for name, cfg := range map[string]frontier.Config{"not due": {}, "daemon": {WaitForRevisitsAndSuspensions: true},
+		"idle": {WaitWhenEmpty: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testFailedStore(t, cfg) })
 		})
@@ -28,9 +29,10 @@ func TestFailedStoreEndsTheCrawl(t *testing.T) {
 }
 
 func testFailedStore(t *testing.T, cfg frontier.Config) {
-	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2"), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-		Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), CrawlDelay: time.Hour,
-	})})
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2"),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+			Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), CrawlDelay: time.Hour,
+		})})
 	var broken atomic.Bool
 	file := filepath.Join(t.TempDir(), "frontier.db")
 	store, err := bolt.Open(file, bolt.Options{FlushEvery: time.Minute, BeforeWrite: func() error {

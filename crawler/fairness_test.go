@@ -104,7 +104,8 @@ func TestFairness(t *testing.T) {
 		if all := (each + 1) * (bound(small) + maxLatency + time.Second); ended > all {
 			t.Errorf("the small origins ended after %v, want at most %v", ended, all)
 		}
-		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the fullest bound %.3f", len(ts), ended, maxWait, maxBoundUsed)
+		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the "+
+			"fullest bound %.3f", len(ts), ended, maxWait, maxBoundUsed)
 	})
 }
 
@@ -154,7 +155,8 @@ func TestHostsThatNeverAnswer(t *testing.T) {
 				})
 			}
 			slower := float64(took[1])/float64(took[0]) - 1
-			t.Logf("%d pages: %v, and beside ten hosts that never answer %v: %.2f %% slower", 200*tt.pages, took[0], took[1], 100*slower)
+			t.Logf("%d pages: %v, and beside ten hosts that never answer %v: %.2f %% slower", 200*tt.pages,
+				took[0], took[1], 100*slower)
 			if slower > 0.05 {
 				t.Errorf("%.1f %% slower, want at most 5 %%", 100*slower)
 			}
@@ -178,8 +180,9 @@ func crawlBesideHanging(t *testing.T, hanging, workers, pages int, latency time.
 	for i := range hanging {
 		host := fmt.Sprintf("never%d.test", i)
 		bad = append(bad, "http://"+host+"/%d")
-		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang}),
-			Robots: robotsText("", 0, nil)})
+		sites = append(sites, crawltest.Site{Host: host,
+			Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang}),
+			Robots:   robotsText("", 0, nil)})
 	}
 	web := crawltest.New(sites...)
 	c := newDirectCrawl(t, web, newMemoryStore())

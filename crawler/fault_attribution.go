@@ -117,13 +117,15 @@ func (a *faultAttributor) postponeHostForPendingFailure(ctx context.Context, v *
 		delay = v.Lease.HostState.LostVisitDelay
 	}
 	next := a.hosts.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.FinishedVisit{
-		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures})
+		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay,
+		ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures})
 	a.limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 
 // awaitFaultDecision returns what caused a failure. It returns UndecidedFault only if ctx is done
 // first.
-func (a *faultAttributor) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultAttribution {
+func (a *faultAttributor) awaitFaultDecision(ctx context.Context,
+	d *politeness.UndecidedFailure) politeness.FaultAttribution {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
 		if verdict != politeness.UndecidedFault {
@@ -146,7 +148,8 @@ func (v *Visit) markLocalFailure(why string) {
 	if v.unsafeSendRecorded {
 		return
 	}
-	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &NetworkOutageError{why, v.Err}}
+	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure,
+		Err: &NetworkOutageError{why, v.Err}}
 	v.interrupted = true
 }
 
@@ -155,7 +158,8 @@ func (a *faultAttributor) logBreakerChange(v *Visit) {
 	switch s, changed := a.limiter.NetworkBreaker().PollStateChange(); {
 	case !changed:
 	case s.Open:
-		a.log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)
+		a.log.Warn("visits are paused: they fail on this machine, and no host is charged",
+			"why", s.Reason, "error", v.Err)
 	case s.ClosedWithoutAnswer:
 		a.log.Warn("visits resume, and hosts are charged again: no host has answered for too long",
 			"why", s.Reason, "paused", time.Since(s.OpenedAt).Round(time.Second))

@@ -34,7 +34,8 @@ func TestEvidence(t *testing.T) {
 	dns := func(text string, notFound bool) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: text, Name: "a.test", IsNotFound: notFound}}
 	}
-	const possible, probable, certain = politeness.PossiblyMachine, politeness.ProbablyMachine, politeness.CertainlyMachine
+	const possible, probable, certain = politeness.PossiblyMachine, politeness.ProbablyMachine,
+		politeness.CertainlyMachine
 	const none = politeness.MachineFaultLikelihood(99)
 	tests := []struct {
 		name string
@@ -49,8 +50,10 @@ func TestEvidence(t *testing.T) {
 		{"network down", connect("192.0.2.1:80", syscall.ENETDOWN), probable},
 		{"firewall", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EPERM)}, probable},
 		{"no route to the name server", dns("dial udp 10.0.0.1:53: connect: network is unreachable", false), probable},
-		{"name server refuses", dns("read udp 127.0.0.1:4000->127.0.0.1:53: read: connection refused", false), probable},
-		{"proxy", &NetworkOutageError{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)}, probable},
+		{"name server refuses", dns("read udp 127.0.0.1:4000->127.0.0.1:53: read: connection refused", false),
+			probable},
+		{"proxy", &NetworkOutageError{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)},
+			probable},
 		{"name server fails for a name", dns("server misbehaving", false), possible},
 		{"host refuses", connect("192.0.2.1:80", syscall.ECONNREFUSED), possible},
 		{"host unreachable", connect("192.0.2.1:80", syscall.EHOSTUNREACH), possible},
@@ -91,13 +94,15 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 func TestTimeoutsOfABusyMachine(t *testing.T) {
 	limiter, hosts := politeness.NewLimiter(politeness.LimiterConfig{}), &hostTable{}
 	faults := faultAttributor{faultAttributorConfig: faultAttributorConfig{
-		limiter: limiter, hosts: hosts, counters: &counters{}, log: slog.New(slog.DiscardHandler), usesMachineClock: true}}
+		limiter: limiter, hosts: hosts, counters: &counters{},
+		log: slog.New(slog.DiscardHandler), usesMachineClock: true}}
 	lease := storage.Lease{Token: 1}
 	hosts.acquireHost(lease)
 	start := time.Now()
 	visit := func(lag time.Duration) *Visit {
 		start = start.Add(time.Minute)
-		v := &Visit{Lease: lease, Start: start, End: start.Add(30 * time.Second), Err: timeoutError{}, timerLag: lag, hostSlots: 1}
+		v := &Visit{Lease: lease, Start: start, End: start.Add(30 * time.Second), Err: timeoutError{},
+			timerLag: lag, hostSlots: 1}
 		faults.attributeFault(context.Background(), v)
 		return v
 	}
@@ -108,7 +113,8 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 		start = start.Add(time.Second)
 	}
 	if v := visit(2 * time.Second); isLocalFault(v) || limiter.LocalOverloadLimiter().Limit() != 0 {
-		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, limiter.LocalOverloadLimiter().Limit())
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err,
+			limiter.LocalOverloadLimiter().Limit())
 	}
 	for n := range maxUnchargedTimeouts + 1 {
 		v := visit(4 * time.Second)

@@ -54,13 +54,16 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				page := crawltest.StaticPage(crawltest.HTML("a page"))
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page, Robots: func(time.Time) crawltest.RobotsSpec {
-					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
-				}})
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page,
+					Robots: func(time.Time) crawltest.RobotsSpec {
+						return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"),
+							IsDisallowed: hasPrefixFunc("/x")}
+					}})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more attempts than any failure class allows
 				c.Fetcher = &failingFetcher{Fetcher: c.Fetcher, times: times, sends: sends,
-					err: &decorum.Error{Op: "read", Kind: decorum.LocalFailure, Err: errors.New("no room for the body")}}
+					err: &decorum.Error{Op: "read", Kind: decorum.LocalFailure,
+						Err: errors.New("no room for the body")}}
 				c.Settings.MaxPages = 2
 				var attempts []int
 				c.Hooks.Visited = func(v *crawler.Visit) { attempts = append(attempts, v.Lease.FailedAttempts) }

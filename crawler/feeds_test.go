@@ -20,7 +20,8 @@ func rssAnswer(contentType string, links ...string) crawltest.Response {
 	var b strings.Builder
 	b.WriteString("<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><link>/not-an-item</link>")
 	for _, l := range links {
-		fmt.Fprintf(&b, "<item><title>One</title><link>%s</link><pubDate>Sat, 01 Jan 2000 12:00:00 GMT</pubDate></item>\n", l)
+		fmt.Fprintf(&b, "<item><title>One</title><link>%s</link><pubDate>Sat, 01 Jan 2000 12:00:00 "+
+			"GMT</pubDate></item>\n", l)
 	}
 	return crawltest.ResponseOfType(contentType, b.String()+"</channel></rss>")
 }
@@ -29,7 +30,8 @@ func rssAnswer(contentType string, links ...string) crawltest.Response {
 func atomAnswer(links ...string) crawltest.Response {
 	b := "<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"self\" href=\"/not-an-item\"/>"
 	for _, l := range links {
-		b += "<entry><link rel=\"alternate\" href=\"" + l + "\"/><link rel=\"enclosure\" href=\"/not-an-item\"/></entry>"
+		b += "<entry><link rel=\"alternate\" href=\"" + l +
+			"\"/><link rel=\"enclosure\" href=\"/not-an-item\"/></entry>"
 	}
 	return crawltest.ResponseOfType("application/atom+xml", b+"</feed>")
 }
@@ -46,8 +48,10 @@ func pageWithFeeds(more string, feeds ...string) crawltest.Response {
 // feedSite returns a site whose articles are listed by feeds of all kinds and linked by no page.
 // open has the URLs that must be requested, closed those that must not.
 func feedSite() (site crawltest.Site, open, closed []string) {
-	front := pageWithFeeds("<a href=/feeds/rss>RSS</a><a href=/plain.xml>a page as any</a><a href=/typed>says what it is</a>",
-		"/feeds/rss", "/feeds/atom", "/feeds/gz", "/feeds/moved", "/feeds/broken", "/feeds/page", "/closed/feed", "/feeds/list", "http://elsewhere.test/feed")
+	front := pageWithFeeds("<a href=/feeds/rss>RSS</a><a href=/plain.xml>a page as any</a><a href=/typed>says what "+
+		"it is</a>",
+		"/feeds/rss", "/feeds/atom", "/feeds/gz", "/feeds/moved", "/feeds/broken", "/feeds/page", "/closed/feed",
+		"/feeds/list", "http://elsewhere.test/feed")
 	front.Header.Set("Link", `</feeds/header>; rel=alternate; type="application/rss+xml"`)
 	packed := rssAnswer("application/xml", "/zipped")
 	packed.GzipIfAccepted = true
@@ -57,8 +61,9 @@ func feedSite() (site crawltest.Site, open, closed []string) {
 	site = crawltest.Site{Host: "a.test",
 		Robots: robotsText(robots, 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
 		Pages: map[string]crawltest.PageFunc{
-			"/":             crawltest.StaticPage(front),
-			"/feeds/rss":    crawltest.StaticPage(rssAnswer("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2", "http://elsewhere.test/x", "/closed/article")),
+			"/": crawltest.StaticPage(front),
+			"/feeds/rss": crawltest.StaticPage(rssAnswer("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2",
+				"http://elsewhere.test/x", "/closed/article")),
 			"/feeds/atom":   crawltest.StaticPage(atomAnswer("../entry")),
 			"/feeds/gz":     crawltest.StaticPage(packed),
 			"/feeds/moved":  crawltest.StaticPage(crawltest.Redirect(301, "/feeds/new")),
@@ -72,8 +77,10 @@ func feedSite() (site crawltest.Site, open, closed []string) {
 			"/typed":        crawltest.StaticPage(rssAnswer("application/rss+xml", "/by-type")),
 		},
 		Fallback: crawltest.StaticPage(crawltest.HTML("an article"))}
-	open = []string{"/feeds/rss", "/feeds/article", "/top?a=1&b=2", "/feeds/atom", "/entry", "/feeds/gz", "/zipped", "/feeds/new", "/moved-on",
-		"/feeds/broken", "/before-the-break", "/feeds/page", "/linked", "/feeds/header", "/by-header", "/feeds/list", "/plain.xml", "/typed", "/by-type"}
+	open = []string{"/feeds/rss", "/feeds/article", "/top?a=1&b=2", "/feeds/atom", "/entry", "/feeds/gz",
+		"/zipped", "/feeds/new", "/moved-on",
+		"/feeds/broken", "/before-the-break", "/feeds/page", "/linked", "/feeds/header", "/by-header", "/feeds/list",
+		"/plain.xml", "/typed", "/by-type"}
 	closed = []string{"/closed/feed", "/closed/article", "/never", "/not-an-item"}
 	return site, open, closed
 }
@@ -115,7 +122,8 @@ func TestFeeds(t *testing.T) {
 // newHTMLFetcher returns a fetcher that wants bodies of HTML only.
 func newHTMLFetcher(t *testing.T, web *crawltest.Web) *httpfetch.Fetcher {
 	t.Helper()
-	f, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web,
+		ContentTypes: []string{"text/html"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,13 +216,15 @@ func TestFeedIsReadAgain(t *testing.T) {
 func TestJSONFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		feed := func(items, more string) crawltest.PageFunc {
-			return crawltest.StaticPage(crawltest.ResponseOfType("application/json", `{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
+			return crawltest.StaticPage(crawltest.ResponseOfType("application/json",
+				`{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
 		}
 		page := crawltest.StaticPage(crawltest.HTML("an article"))
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": crawltest.StaticPage(crawltest.HTML(`<link rel=alternate type=application/feed+json href=/feed>
 				<link rel=alternate type=application/json href=/api/1>`)),
-			"/feed":        feed(`{"id": "1", "url": "/1", "external_url": "/not-ours"}`, `, "next_url": "/feed?page=2"`),
+			"/feed": feed(`{"id": "1", "url": "/1", "external_url": "/not-ours"}`,
+				`, "next_url": "/feed?page=2"`),
 			"/feed?page=2": feed(`{"id": "2", "url": "/2"}`, `, "next_url": "/feed"`), "/1": page, "/2": page,
 		}})
 		if err := newCrawl(t, web, newMemoryStore(), "http://a.test/").Run(t.Context()); err != nil {

@@ -41,7 +41,8 @@ func (b MultiSchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Respo
 	if f := b[scheme]; f != nil {
 		return f.Fetch(ctx, t)
 	}
-	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
+	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid,
+		Err: fmt.Errorf("%s is not fetched", scheme)}
 }
 
 // ReleaseVisitResources implements VisitResourceReleaser: it calls the scheme's Fetcher, if that is

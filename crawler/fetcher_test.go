@@ -85,7 +85,8 @@ func TestNewFetchError(t *testing.T) {
 	ticket := newTicket(t, "https://a.test/")
 	for cause, want := range map[error]decorum.ErrorKind{
 		io.ErrUnexpectedEOF: decorum.Unreachable, ticket.Redeem("https://b.test/"): decorum.Unticketed,
-		decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy}.Err(): decorum.NotDue, &decorum.Error{Kind: decorum.Forbidden}: decorum.Forbidden,
+		decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy}.Err(): decorum.NotDue,
+		&decorum.Error{Kind: decorum.Forbidden}:                                             decorum.Forbidden,
 	} {
 		if err := crawler.NewFetchError(ticket, cause); !errors.Is(err, want) || !errors.Is(err, cause) {
 			t.Errorf("%v: %v, want %v", cause, err, want)

@@ -61,7 +61,8 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 		switch {
 		case meta && l.NoFollow():
 		case l.IsFeed && !follow.NoFeeds:
-			links = append(links, LinkToVisit{URL: l.URL, CallbackData: []byte(announcedFeedContext), isFeedOrFeedEntry: true})
+			links = append(links, LinkToVisit{URL: l.URL,
+				CallbackData: []byte(announcedFeedContext), isFeedOrFeedEntry: true})
 		case follow.includesKind(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
 			links = append(links, LinkToVisit{URL: l.URL})
 		}

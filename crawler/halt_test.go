@@ -34,7 +34,8 @@ func TestHandlerIsHalted(t *testing.T) {
 					t.Fatal(err)
 				}
 				counts, err := countsOf(store)
-				if s := c.Stats(); err != nil || counts.QueuedURLs != 1 || len(records) != 0 || s.GivenUp+s.Retries != 0 {
+				if s := c.Stats(); err != nil || counts.QueuedURLs != 1 ||
+					len(records) != 0 || s.GivenUp+s.Retries != 0 {
 					t.Errorf("queued: %d, recorded: %d, %+v (%v)", counts.QueuedURLs, len(records), s, err)
 				}
 				c.Handler = nil

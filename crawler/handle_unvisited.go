@@ -56,7 +56,8 @@ func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.
 		c.counters.count(func(s *Stats) { s.BlockedURLs++ })
 	case decorum.ReasonRobotsRedirect:
 		redirect, _ := errors.AsType[*gate.RedirectDisallowedError](d.Cause)
-		return leaseOutcome{outcome: storage.Drop}, c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.FetchResult, nil)
+		return leaseOutcome{outcome: storage.Drop},
+			c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.FetchResult, nil)
 	case decorum.ReasonDropped:
 		return leaseOutcome{outcome: storage.Drop}, nil
 	}
@@ -104,7 +105,8 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate
 	if err != nil {
 		return leaseOutcome{outcome: storage.Requeue}, err
 	}
-	if d := CrawlDelayDecision(c.hostTable.politenessPolicyOf(origin.Host(), now), delay, now); d.Action != decorum.Proceed {
+	if d := CrawlDelayDecision(c.hostTable.politenessPolicyOf(origin.Host(), now), delay,
+		now); d.Action != decorum.Proceed {
 		return c.handleUnvisited(ctx, l, d)
 	}
 	if c.Hooks.SkippedInDryRun != nil {

@@ -41,7 +41,8 @@ func DecodeHostStats(b []byte) HostStats {
 	}
 	r := &binaryrecord.Reader{RemainingData: b[1:]}
 	m := HostStats{
-		Pages: r.Int64(), PagesRequested: r.Int64(), Requests: r.Int64(), FailedRequests: r.Int64(), Bytes: r.Int64(), LastStatus: int(r.Int64()),
+		Pages: r.Int64(), PagesRequested: r.Int64(), Requests: r.Int64(), FailedRequests: r.Int64(), Bytes: r.Int64(),
+		LastStatus: int(r.Int64()),
 	}
 	if last := r.Int64(); last > 0 {
 		m.LastEnd = time.Unix(0, last).UTC()
@@ -67,12 +68,14 @@ func (m *HostStats) encode() []byte {
 	if !m.LastEnd.IsZero() {
 		last = m.LastEnd.UnixNano()
 	}
-	for _, n := range []int64{m.Pages, m.PagesRequested, m.Requests, m.FailedRequests, m.Bytes, int64(m.LastStatus), last} {
+	for _, n := range []int64{m.Pages, m.PagesRequested, m.Requests, m.FailedRequests, m.Bytes,
+		int64(m.LastStatus), last} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	addr := m.Addr.WithZone("").AsSlice()
 	b = append(append(b, byte(len(addr))), addr...)
-	for _, d := range []time.Duration{m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay, m.Gaps.Min, m.LargestDelayShortfall} {
+	for _, d := range []time.Duration{m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay,
+		m.Gaps.Min, m.LargestDelayShortfall} {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
 	return binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))

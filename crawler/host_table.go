@@ -226,7 +226,8 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 		next := policy.NextVisit(visit)
 		ms.limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
 		due := timecmp.Later(h.Due, next.Due) // a concurrent visit may require a longer rest
-		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.HostSlots, next.ConsecutiveFailures
+		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End),
+			next.HostSlots, next.ConsecutiveFailures
 		return h
 	})
 	err = errors.Join(err, ms.hostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host))
@@ -394,7 +395,8 @@ const hostDueNote = "rest"
 
 // applyStoredHostDue tells limiter, before the first visit of this process to host, when visits of
 // earlier processes make the host due.
-func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politeness.Limiter, host string, now time.Time) error {
+func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politeness.Limiter,
+	host string, now time.Time) error {
 	if r == nil || limiter.KnowsHost(host) {
 		return nil
 	}
@@ -423,7 +425,8 @@ func (r *HostDueStore) saveHostDueIfLongDelay(ctx context.Context, host string, 
 	if r == nil || state.LostVisitDelay < minDurableDelay || !ok {
 		return nil
 	}
-	if err := r.Store.SetNote(ctx, httpOrigin, hostDueNote, []byte(state.Due.UTC().Format(time.RFC3339Nano))); err != nil {
+	if err := r.Store.SetNote(ctx, httpOrigin, hostDueNote,
+		[]byte(state.Due.UTC().Format(time.RFC3339Nano))); err != nil {
 		return err
 	}
 	return flushUnlessStalled(ctx, r.Store)

@@ -14,7 +14,8 @@ func leaseTwo(t *testing.T, p *partsFixture) []storage.Lease {
 	t.Helper()
 	l := p.leaseURL(t, "http://a.test/")
 	p.ack(t, l, leaseOutcome{outcome: storage.Done, host: &storage.HostState{Slots: 2}})
-	p.discover(t, storage.Entry{URL: mustParseURL(t, "http://a.test/1")}, storage.Entry{URL: mustParseURL(t, "http://a.test/2")})
+	p.discover(t, storage.Entry{URL: mustParseURL(t, "http://a.test/1")},
+		storage.Entry{URL: mustParseURL(t, "http://a.test/2")})
 	leases := p.leaseNow(t, 2)
 	if len(leases) != 2 {
 		t.Fatalf("%d leases, want 2", len(leases))
@@ -38,13 +39,15 @@ func TestHostTableKeepsTheNewestState(t *testing.T) {
 			if status != http.StatusOK {
 				header.Set("Retry-After", "600")
 			}
-			host, err := table.updateHostAfterVisit(t.Context(), visitOf(leases[i], p.check(t, leases[i].URL), status, header, "hello"))
+			host, err := table.updateHostAfterVisit(t.Context(),
+				visitOf(leases[i], p.check(t, leases[i].URL), status, header, "hello"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			acks[i] = newAck(leases[i], leaseOutcome{outcome: storage.Done, host: host})
 		}
-		if first, second := acks[0].HostState, acks[1].HostState; first.ConsecutiveFailures != 0 || second.ConsecutiveFailures != 1 {
+		if first, second := acks[0].HostState, acks[1].HostState; first.ConsecutiveFailures != 0 ||
+			second.ConsecutiveFailures != 1 {
 			t.Fatalf("the visits left %+v and %+v", first, second)
 		}
 		for _, i := range []int{1, 0} {
@@ -54,10 +57,12 @@ func TestHostTableKeepsTheNewestState(t *testing.T) {
 			table.releaseHost(leases[i])
 		}
 		stored := p.originInfo(t, cl.URL()).HostState
-		if wait := time.Until(stored.Due); stored.ConsecutiveFailures != 1 || wait != 10*time.Minute || stored.LostVisitDelay != wait {
+		if wait := time.Until(stored.Due); stored.ConsecutiveFailures != 1 || wait != 10*time.Minute ||
+			stored.LostVisitDelay != wait {
 			t.Errorf("the store has %+v, want what the second visit left", stored)
 		}
-		if s := DecodeHostStats(stored.EncodedStats); s.Requests != 2 || s.Pages != 2 || s.FailedRequests != 1 || s.Bytes != 10 {
+		if s := DecodeHostStats(stored.EncodedStats); s.Requests != 2 || s.Pages != 2 ||
+			s.FailedRequests != 1 || s.Bytes != 10 {
 			t.Errorf("the store has the counts %+v, want those of both visits", s)
 		}
 	})
@@ -123,7 +128,8 @@ func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
 			secure := p.learnRobots(t, mustParseURL(t, "https://a.test/"), "")
 			table := p.newHostTable()
 			origin := mustParseURL(t, learnt).Origin()
-			if d, _, err := table.crawlDelays.hostDelayAndNextAllowedTime(t.Context(), origin, time.Now()); d != 30*time.Second || err != nil {
+			if d, _, err := table.crawlDelays.hostDelayAndNextAllowedTime(t.Context(), origin,
+				time.Now()); d != 30*time.Second || err != nil {
 				t.Errorf("%s asks for %v (%v)", learnt, d, err)
 			}
 			l := p.leaseURL(t, "https://a.test/")
@@ -131,7 +137,8 @@ func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
 				ms.acquireHost(l)
 				host, err := ms.updateHostAfterVisit(t.Context(), visitOf(l, secure, http.StatusOK, nil, ""))
 				if err != nil || host.LostVisitDelay != want {
-					t.Errorf("%s asks for 30 s: after a visit to https://a.test the host rests %v (%v), want %v", learnt, host.LostVisitDelay, err, want)
+					t.Errorf("%s asks for 30 s: after a visit to https://a.test the host rests %v (%v), want %v",
+						learnt, host.LostVisitDelay, err, want)
 				}
 				ms.releaseHost(l)
 			}

@@ -42,7 +42,8 @@ func bigSite(host string, pages, concurrency int) crawltest.Site {
 func countPages(web *crawltest.Web, host string) int {
 	pages := map[string]bool{}
 	for _, x := range web.Log() {
-		if strings.Contains(x.URL, host) && !strings.HasSuffix(x.URL, "/robots.txt") && !strings.HasSuffix(x.URL, "/map.xml") {
+		if strings.Contains(x.URL, host) && !strings.HasSuffix(x.URL, "/robots.txt") &&
+			!strings.HasSuffix(x.URL, "/map.xml") {
 			pages[x.URL] = true
 		}
 	}
@@ -160,7 +161,8 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 			seeds = append(seeds, fmt.Sprint("http://a.test/", i))
 		}
 		const every = 10 * time.Minute
-		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: every}, true, seeds...)
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(),
+			frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: every}, true, seeds...)
 		c.Settings.MaxPagesPerHost = 40
 		runFor(t, c, 3*time.Hour)
 		if n := countPages(web, "a.test"); n != 40 {
@@ -182,7 +184,8 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 		if maxGap > every+3*time.Minute {
 			t.Errorf("a page was not visited again for %v", maxGap)
 		}
-		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot",
+			AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 	})
@@ -217,7 +220,9 @@ func TestMaxBytes(t *testing.T) {
 // TestRevisitsOverARestart: what is known of a page outlives the process.
 func TestRevisitsOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a>") }, SendETag: true}
+		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response {
+			return crawltest.HTML("<a href=/1>x</a>")
+		}, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		var lines []string
@@ -237,7 +242,8 @@ func TestRevisitsOverARestart(t *testing.T) {
 			}
 			time.Sleep(time.Until(awaiting.FirstRevisit.Add(time.Minute)))
 		}
-		want := []string{"200 seed /", "200 link /1", "304 revisit /", "304 revisit /1", "304 revisit /", "304 revisit /1"}
+		want := []string{"200 seed /", "200 link /1", "304 revisit /", "304 revisit /1",
+			"304 revisit /", "304 revisit /1"}
 		wantLines(t, lines, want...)
 		var starts []time.Time
 		for _, x := range web.Log() {

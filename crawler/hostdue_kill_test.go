@@ -34,14 +34,16 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 				shared := filepath.Join(dir, "robots.db")
 				ctx, stop := context.WithCancel(t.Context())
 				var copied string // the file of HostDueStore after the kill
-				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Fallback: pageWithLinks(),
+				web := crawltest.New(crawltest.Site{Host: "a.test",
+					Robots: robotsText(tt.robots, 0, nil), Fallback: pageWithLinks(),
 					Latency: crawltest.Latency{Base: 20 * time.Second},
 					Pages: map[string]crawltest.PageFunc{"/first/1": func(crawltest.PageRequest) crawltest.Response {
 						copied = copyStoreFile(t, shared)
 						stop()
 						return crawltest.HTML("")
 					}}})
-				run := func(ctx context.Context, name string, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) error {
+				run := func(ctx context.Context, name string, hosts *politeness.SharedHosts,
+					hostDue *crawler.HostDueStore, seeds ...string) error {
 					store := openBolt(t, filepath.Join(dir, name+".db"))
 					c := newStoreSharingCrawlOn(t, web, store, hosts, hostDue, seeds...)
 					c.Policy.Delay, c.Policy.AdaptiveFactor, c.Settings.GracePeriod = time.Second, -1, time.Nanosecond
@@ -58,10 +60,12 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/0"); err != nil {
 					t.Fatal(err)
 				}
-				if err := run(ctx, "first", hosts, hostDue, numberedSeeds(2, "a.test", "first")...); !errors.Is(err, context.Canceled) {
+				if err := run(ctx, "first", hosts, hostDue, numberedSeeds(2, "a.test", "first")...); !errors.Is(err,
+					context.Canceled) {
 					t.Fatal(err)
 				}
-				hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, copied), RestartedAt: time.Now()}
+				hosts, hostDue = politeness.NewSharedHosts(),
+					&crawler.HostDueStore{Store: openNotes(t, copied), RestartedAt: time.Now()}
 				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/1"); err != nil {
 					t.Fatal(err)
 				}

@@ -22,7 +22,8 @@ import (
 func newBusyWeb() *crawltest.Web {
 	busy := crawltest.Status(503)
 	busy.Header.Set("Retry-After", "3600")
-	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 100 * time.Millisecond},
+	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+		Latency: crawltest.Latency{Base: 100 * time.Millisecond},
 		Pages: map[string]crawltest.PageFunc{"/busy/0": func(r crawltest.PageRequest) crawltest.Response {
 			if r.NthForURL == 1 {
 				return busy
@@ -33,13 +34,15 @@ func newBusyWeb() *crawltest.Web {
 
 // newStoreSharingCrawl returns a crawl from the store in a file, which shares hosts, the
 // HostDueStore and robots.txt records with others.
-func newStoreSharingCrawl(t *testing.T, web *crawltest.Web, file string, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
+func newStoreSharingCrawl(t *testing.T, web *crawltest.Web, file string, hosts *politeness.SharedHosts,
+	hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	return newStoreSharingCrawlOn(t, web, openBolt(t, file), hosts, hostDue, seeds...)
 }
 
 // newStoreSharingCrawlOn is newStoreSharingCrawl with an open store.
-func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
+func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.SharedHosts,
+	hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newDirectCrawl(t, web, store)
 	c.Limiter = hosts.NewLimiter(politeness.LimiterConfig{})
@@ -64,7 +67,8 @@ func TestARetryAfterIsForAll(t *testing.T) {
 				shared := filepath.Join(dir, "robots.db")
 				notes := openNotes(t, shared)
 				hostDue := &crawler.HostDueStore{Store: notes}
-				first := newStoreSharingCrawl(t, web, filepath.Join(dir, "first.db"), hosts, hostDue, numberedSeeds(1, "a.test", "busy")...)
+				first := newStoreSharingCrawl(t, web, filepath.Join(dir, "first.db"), hosts, hostDue,
+					numberedSeeds(1, "a.test", "busy")...)
 				ctx, stop := context.WithCancel(t.Context())
 				acked := make(chan string, 1)
 				first.Hooks.Acked = func(a storage.Ack) {
@@ -81,11 +85,14 @@ func TestARetryAfterIsForAll(t *testing.T) {
 					if err := notes.Close(); err != nil {
 						t.Fatal(err)
 					}
-					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, shared), RestartedAt: time.Now()}
+					hosts, hostDue = politeness.NewSharedHosts(),
+						&crawler.HostDueStore{Store: openNotes(t, shared), RestartedAt: time.Now()}
 				case "killed":
-					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, file), RestartedAt: time.Now()}
+					hosts, hostDue = politeness.NewSharedHosts(),
+						&crawler.HostDueStore{Store: openNotes(t, file), RestartedAt: time.Now()}
 				}
-				second := newStoreSharingCrawl(t, web, filepath.Join(dir, "second.db"), hosts, hostDue, numberedSeeds(3, "a.test", "x")...)
+				second := newStoreSharingCrawl(t, web, filepath.Join(dir, "second.db"), hosts, hostDue,
+					numberedSeeds(3, "a.test", "x")...)
 				if err := second.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +115,8 @@ func TestShortDelaysAreWaitedForAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, begin := newOneHostWeb(time.Second), time.Now()
 		hostDue := &crawler.HostDueStore{Store: newMemoryStore(), RestartedAt: begin}
-		c := newStoreSharingCrawl(t, web, filepath.Join(t.TempDir(), "frontier.db"), politeness.NewSharedHosts(), hostDue, numberedSeeds(2, "a.test", "x")...)
+		c := newStoreSharingCrawl(t, web, filepath.Join(t.TempDir(), "frontier.db"), politeness.NewSharedHosts(),
+			hostDue, numberedSeeds(2, "a.test", "x")...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

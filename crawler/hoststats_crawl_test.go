@@ -42,9 +42,11 @@ func storedHostStats(t *testing.T, store storage.Store, origin string) crawler.H
 func TestHostStatsOfACrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := crawltest.Site{
-			Host: "a.test", Robots: robotsText("User-agent: *\nCrawl-delay: 3\nSitemap: http://a.test/map.xml\n", 3*time.Second, nil),
+			Host: "a.test", Robots: robotsText("User-agent: *\nCrawl-delay: 3\nSitemap: http://a.test/map.xml\n",
+				3*time.Second, nil),
 			Pages: map[string]crawltest.PageFunc{
-				"/": pageWithLinks("/1", "/moved"), "/1": pageWithLinks("/2"), "/2": pageWithLinks("/3"), "/3": pageWithLinks(), "/listed": pageWithLinks(),
+				"/": pageWithLinks("/1", "/moved"), "/1": pageWithLinks("/2"), "/2": pageWithLinks("/3"),
+				"/3": pageWithLinks(), "/listed": pageWithLinks(),
 				"/moved":   crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "http://a.test:81/")),
 				"/map.xml": sitemapPage("urlset", "http://a.test/listed", "http://a.test/broken"),
 				"/broken":  crawltest.StaticPage(crawltest.Status(http.StatusInternalServerError)),
@@ -84,7 +86,8 @@ func TestHostStatsOfACrawl(t *testing.T) {
 			t.Errorf("statistics %+v,\nwant %+v", got, want)
 		}
 		if want.FailedRequests < 3 || want.Pages < 8 {
-			t.Errorf("%d failures and %d pages in the log: the test has lost its point", want.FailedRequests, want.Pages)
+			t.Errorf("%d failures and %d pages in the log: the test has lost its point",
+				want.FailedRequests, want.Pages)
 		}
 		if got.Gaps.Count() != int64(len(log)-1) || got.Gaps.Min != 1*time.Second && got.Gaps.Min != 3*time.Second {
 			t.Errorf("%d gaps, the least %v; want one between each two requests", got.Gaps.Count(), got.Gaps.Min)
@@ -110,7 +113,8 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		rng := make(chan time.Duration, 1)
 		rng <- 0
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(links...), Robots: robotsText("", 0, nil),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(links...),
+			Robots:  robotsText("", 0, nil),
 			Latency: crawltest.Latency{Base: 100 * time.Millisecond}})
 		store := newMemoryStore()
 		slow := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
@@ -128,7 +132,8 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 		log := web.Log()
 		got := storedHostStats(t, store, "http://a.test")
 		if got.Pages != pages || got.Requests != int64(len(log)) || got.Requests != pages+1 {
-			t.Errorf("%d pages and %d requests are remembered, want %d and %d", got.Pages, got.Requests, pages, len(log))
+			t.Errorf("%d pages and %d requests are remembered, want %d and %d", got.Pages,
+				got.Requests, pages, len(log))
 		}
 		if got.LargestDelayShortfall != 0 {
 			t.Errorf("shortfall %v", got.LargestDelayShortfall)
@@ -140,7 +145,8 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 // new run, whose limiter knows nothing of the visit before.
 func TestHostStatsReportShortfall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1"), Robots: robotsText("", 0, nil)})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1"),
+			Robots: robotsText("", 0, nil)})
 		store := newMemoryStore()
 		ctx, stop := context.WithCancel(t.Context())
 		hastyStore := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
@@ -159,7 +165,8 @@ func TestHostStatsReportShortfall(t *testing.T) {
 		}
 		got := storedHostStats(t, store, "http://a.test")
 		if want := 250 * time.Millisecond; got.LargestDelayShortfall != want || got.Gaps.Min != time.Second-want {
-			t.Errorf("shortfall %v, least gap %v; want %v, %v", got.LargestDelayShortfall, got.Gaps.Min, want, time.Second-want)
+			t.Errorf("shortfall %v, least gap %v; want %v, %v", got.LargestDelayShortfall,
+				got.Gaps.Min, want, time.Second-want)
 		}
 	})
 }

@@ -15,15 +15,18 @@ import (
 
 func TestHostStats(t *testing.T) {
 	full := HostStats{
-		Pages: math.MaxInt64, Requests: math.MaxInt64, FailedRequests: math.MaxInt64, Bytes: math.MaxInt64, LastStatus: math.MaxInt32,
+		Pages: math.MaxInt64, Requests: math.MaxInt64, FailedRequests: math.MaxInt64,
+		Bytes: math.MaxInt64, LastStatus: math.MaxInt32,
 		LastEnd: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
-		TotalRequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64, LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64,
+		TotalRequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64,
+		LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64,
 	}
 	full.Gaps.Min = math.MaxInt64
 	for i := range full.Gaps.counts {
 		full.Gaps.counts[i] = math.MaxUint32
 	}
-	usual := HostStats{Pages: 1, Requests: 3, LastEnd: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), Addr: netip.MustParseAddr("192.0.2.1")}
+	usual := HostStats{Pages: 1, Requests: 3, LastEnd: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC),
+		Addr: netip.MustParseAddr("192.0.2.1")}
 	usual.Gaps.add(time.Second)
 	for _, want := range []HostStats{{}, usual, full} {
 		b := want.encode()

@@ -97,7 +97,8 @@ func TestUpgradesToHTTPS(t *testing.T) {
 					}
 				}
 				if httpVisits != tt.httpVisits || secure != tt.httpsVisits {
-					t.Errorf("%d visits on http, %d on https, want %d and %d", httpVisits, secure, tt.httpVisits, tt.httpsVisits)
+					t.Errorf("%d visits on http, %d on https, want %d and %d", httpVisits, secure,
+						tt.httpVisits, tt.httpsVisits)
 				}
 				if s := c.Stats(); (s.HTTPSUpgrades > 0) != tt.upgraded {
 					t.Errorf("%d links were folded", s.HTTPSUpgrades)
@@ -125,7 +126,9 @@ func TestPartlyOnHTTPS(t *testing.T) {
 			}
 			return 0, "", nil
 		}, "https://a.test/x http://a.test/x", "http"},
-		{"on https", "", "/x /y", func(string) (int, string, error) { return 0, "", nil }, "https://a.test/x https://a.test/y", "https"},
+		{"on https", "", "/x /y", func(string) (int, string, error) {
+			return 0, "", nil
+		}, "https://a.test/x https://a.test/y", "https"},
 		{"back to https", "", "/x", func(u string) (int, string, error) {
 			if strings.HasPrefix(u, "https:") {
 				return http.StatusGone, "", nil
@@ -135,7 +138,9 @@ func TestPartlyOnHTTPS(t *testing.T) {
 		// A page on neither scheme says nothing about the origin.
 		{"nowhere", "", "/x /y", func(string) (int, string, error) { return http.StatusNotFound, "", nil },
 			"https://a.test/x https://a.test/y http://a.test/x http://a.test/y", "https"},
-		{"disallowed", "User-agent: *\nDisallow: /x\n", "/x", func(string) (int, string, error) { return http.StatusNotFound, "", nil }, "", "https"},
+		{"disallowed", "User-agent: *\nDisallow: /x\n", "/x", func(string) (int, string, error) {
+			return http.StatusNotFound, "", nil
+		}, "", "https"},
 		{"with a parameter", "User-agent: *\nClean-param: sid\n", "/x?sid=1", func(u string) (int, string, error) {
 			if u == "http://a.test/x?sid=1" {
 				return 0, "", nil
@@ -160,11 +165,14 @@ func TestPartlyOnHTTPS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pages := map[string]crawltest.PageFunc{"/": pageWithLinks("http://a.test/1"), "/1": pageWithLinks("http://a.test/2"), "/2": pageWithLinks(httpLinks(tt.links)...)}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages, Fallback: pageWithLinks()})
+				pages := map[string]crawltest.PageFunc{"/": pageWithLinks("http://a.test/1"),
+					"/1": pageWithLinks("http://a.test/2"), "/2": pageWithLinks(httpLinks(tt.links)...)}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages,
+					Fallback: pageWithLinks()})
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxRedirects: 3}, "http://a.test/")
 				c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
-					if path := u[strings.Index(u, "a.test"):]; pages[strings.TrimPrefix(path, "a.test")] != nil || strings.HasSuffix(u, "/robots.txt") {
+					if path := u[strings.Index(u, "a.test"):]; pages[strings.TrimPrefix(path, "a.test")] != nil ||
+						strings.HasSuffix(u, "/robots.txt") {
 						return redirectToHTTPS(u)
 					}
 					return tt.answer(u)
@@ -183,7 +191,8 @@ func TestPartlyOnHTTPS(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := c.Frontier.UpgradeIfOriginMovedToHTTPS(t.Context(), link); err != nil || got.Origin().Scheme() != tt.later {
+				if got, err := c.Frontier.UpgradeIfOriginMovedToHTTPS(t.Context(), link); err != nil ||
+					got.Origin().Scheme() != tt.later {
 					t.Errorf("later links on http are queued as %s (%v), want %s", got, err, tt.later)
 				}
 			})
@@ -204,7 +213,8 @@ func httpLinks(paths string) (links []string) {
 func TestHTTPSIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
-		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/1",
+			"http://a.test/2", "http://a.test/3")
 		c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
 			if strings.HasPrefix(u, "https:") {
 				return 0, "", syscall.ECONNREFUSED

@@ -34,7 +34,8 @@ func (l lastmodSite) newSite() crawltest.Site {
 		var b strings.Builder
 		b.WriteString(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
 		for i := range l.pages {
-			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i, l.lastmod(i, r.ReceivedAt).UTC().Format(time.RFC3339))
+			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i,
+				l.lastmod(i, r.ReceivedAt).UTC().Format(time.RFC3339))
 		}
 		b.WriteString("</urlset>")
 		return crawltest.ResponseOfType("application/xml", b.String())
@@ -53,7 +54,8 @@ type lastmodResult struct {
 func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (got lastmodResult) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(l.newSite())
-		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: 6 * time.Hour, MaxInterval: 365 * day},
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(),
+			frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: 6 * time.Hour, MaxInterval: 365 * day},
 			true, "http://a.test/0")
 		runFor(t, c, d)
 		got.rescheduled = int(c.Stats().RescheduledBySitemap)
@@ -80,7 +82,8 @@ func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (
 		if len(changes) != seen {
 			t.Errorf("%d of %d changes were seen", seen, len(changes))
 		}
-		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot",
+			AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 	})
@@ -131,17 +134,23 @@ func TestLyingLastmod(t *testing.T) {
 	}{
 		{"lately", func(i int, at time.Time) time.Time { return at.Add(-time.Duration(i) * time.Hour / 10) }, 1},
 		{"right now", func(_ int, at time.Time) time.Time { return at }, 0},
-		{"just now, each a little later", func(i int, at time.Time) time.Time { return at.Add(time.Duration(i-60) * time.Second) }, 0},
+		{"just now, each a little later", func(i int, at time.Time) time.Time {
+			return at.Add(time.Duration(i-60) * time.Second)
+		}, 0},
 		{"today", func(_ int, at time.Time) time.Time { return at.Truncate(day) }, 0},
-		{"tomorrow, or long ago", func(i int, at time.Time) time.Time { return at.Add(time.Duration(i%2*101-100) * day) }, 0},
+		{"tomorrow, or long ago", func(i int, at time.Time) time.Time {
+			return at.Add(time.Duration(i%2*101-100) * day)
+		}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := lastmodSite{60, neverChanges, tt.lastmod}.crawl(t, 60*day, nil)
 			if got.sitemapReads < 5 {
 				t.Errorf("the sitemap was read %d times", got.sitemapReads)
 			}
-			if maxRescheduled := tt.probe * (3 + got.sitemapReads); got.rescheduled > maxRescheduled || got.rescheduled < tt.probe*got.sitemapReads/2 {
-				t.Errorf("%d pages recalled in %d readings, want %d at most", got.rescheduled, got.sitemapReads, maxRescheduled)
+			if maxRescheduled := tt.probe * (3 + got.sitemapReads); got.rescheduled > maxRescheduled ||
+				got.rescheduled < tt.probe*got.sitemapReads/2 {
+				t.Errorf("%d pages recalled in %d readings, want %d at most", got.rescheduled,
+					got.sitemapReads, maxRescheduled)
 			}
 		})
 	}
@@ -158,7 +167,8 @@ func TestPriorities(t *testing.T) {
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
 			Pages: map[string]crawltest.PageFunc{
 				"/": pageWithLinks("/near"), "/high": pageWithLinks("/deep"), "/near": pageWithLinks("/deeper"),
-				"/low": pageWithLinks(), "/usual": pageWithLinks(), "/deep": pageWithLinks(), "/deeper": pageWithLinks(),
+				"/low": pageWithLinks(), "/usual": pageWithLinks(), "/deep": pageWithLinks(),
+				"/deeper":  pageWithLinks(),
 				"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("application/xml", list))}})
 		if err := newCrawl(t, web, newMemoryStore(), "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -167,7 +177,8 @@ func TestPriorities(t *testing.T) {
 		for i, u := range urls {
 			urls[i] = strings.TrimPrefix(u, "http://a.test")
 		}
-		if got, want := strings.Join(urls, " "), "/robots.txt / /map.xml /high /usual /low /near /deep /deeper"; got != want {
+		if got, want := strings.Join(urls,
+			" "), "/robots.txt / /map.xml /high /usual /low /near /deep /deeper"; got != want {
 			t.Errorf("went %s, want %s", got, want)
 		}
 	})

@@ -40,8 +40,9 @@ func newVisitFixture(t *testing.T, isRobots bool) *visitFixture {
 	f := &visitFixture{partsFixture: p, addr: netip.MustParseAddr("93.184.216.34")}
 	budget := &runBudget{}
 	budget.beginRun(Settings{}, &f.coordinator)
-	f.leasedVisitConfig = leasedVisitConfig{activeLeases: &activeLeases{}, hosts: p.newHostTable(), tdmrepCache: &tdmrepCache{},
-		gate: p.gate, limiter: p.limiter, budget: budget, now: time.Now}
+	f.leasedVisitConfig = leasedVisitConfig{activeLeases: &activeLeases{}, hosts: p.newHostTable(),
+		tdmrepCache: &tdmrepCache{},
+		gate:        p.gate, limiter: p.limiter, budget: budget, now: time.Now}
 	l := p.leaseURL(t, "http://a.test/")
 	f.take(t.Context(), l)
 	f.clear(p.check(t, l.URL))
@@ -63,7 +64,8 @@ type heldCount struct{ lease, host, tdmrep, page, coordinated, lookup, hostSlot,
 func (f *visitFixture) held(t *testing.T) (n heldCount) {
 	t.Helper()
 	n.lease, n.tdmrep = len(f.activeLeases.all()), len(f.tdmrepCache.lookupLeaseTokens)
-	n.host, n.page, n.coordinated = f.hosts.hosts["a.test"].leaseCount, int(f.budget.pagesBegun.Load()), f.coordinator.pages
+	n.host, n.page, n.coordinated = f.hosts.hosts["a.test"].leaseCount,
+		int(f.budget.pagesBegun.Load()), f.coordinator.pages
 	cl, err := f.partsFixture.gate.Check(t.Context(), time.Now(), f.lease.URL)
 	if f.partsFixture.gate.CancelFetch(cl); err != nil {
 		if !errors.Is(err, decorum.Pending) {
@@ -156,8 +158,9 @@ func TestUncountPageCountsOnce(t *testing.T) {
 func TestVisitWithoutClearanceIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartsFixture(t)
-		lv := leasedVisit{leasedVisitConfig: leasedVisitConfig{activeLeases: &activeLeases{}, hosts: p.newHostTable(), tdmrepCache: &tdmrepCache{},
-			gate: p.gate, limiter: p.limiter, budget: &runBudget{}, now: time.Now}}
+		lv := leasedVisit{leasedVisitConfig: leasedVisitConfig{activeLeases: &activeLeases{}, hosts: p.newHostTable(),
+			tdmrepCache: &tdmrepCache{},
+			gate:        p.gate, limiter: p.limiter, budget: &runBudget{}, now: time.Now}}
 		ctx := lv.take(t.Context(), p.leaseURL(t, "http://a.test/"))
 		if ctx.Err() != nil || len(lv.activeLeases.all()) != 1 || lv.hosts.hosts["a.test"].leaseCount != 1 {
 			t.Errorf("the lease is not active: %v, %d, %+v", ctx.Err(), len(lv.activeLeases.all()), lv.hosts.hosts)

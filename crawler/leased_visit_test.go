@@ -25,7 +25,8 @@ type visitHolds struct {
 func (tr *visitTrial) holds() (h visitHolds) {
 	tr.t.Helper()
 	now := time.Now()
-	h.lease, h.host, h.pages = len(tr.crawl.ListActiveVisits()), tr.crawl.CountHeldResources().HostLeases, int(tr.crawl.PagesBegun())
+	h.lease, h.host, h.pages = len(tr.crawl.ListActiveVisits()),
+		tr.crawl.CountHeldResources().HostLeases, int(tr.crawl.PagesBegun())
 	permit, d := tr.other.Reserve(now, trialHost, politeness.PermitRequest{HostSlots: 1})
 	if h.hostTaken = d.Action != decorum.Proceed; !h.hostTaken {
 		tr.other.ReleaseUnused(now, permit)
@@ -54,7 +55,8 @@ func TestMomentsOfAVisit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newVisitTrial(t, kind, answerOfKind(kind))
-				want := map[trialStep]visitHolds{stepRequest: underWay, stepLedgerResponse: underWay, stepArchive: answered, stepAck: answered}
+				want := map[trialStep]visitHolds{stepRequest: underWay, stepLedgerResponse: underWay,
+					stepArchive: answered, stepAck: answered}
 				if kind.IsPage() {
 					want[stepHandler], want[stepRecorder] = answered, answered
 				}
@@ -100,7 +102,8 @@ func TestMomentsOfAVisit(t *testing.T) {
 // made, its permit, page and lookup are already free for the next visit.
 func TestAVisitIsAbortedBeforeItsURLIsPutOff(t *testing.T) {
 	for kind, name := range visitKinds {
-		for why, arrange := range map[string]func(*visitTrial){"busy address": busyAddress, "brake": brakeAt(stepConnect)} {
+		for why, arrange := range map[string]func(*visitTrial){
+			"busy address": busyAddress, "brake": brakeAt(stepConnect)} {
 			t.Run(name+"/"+why, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					tr := newVisitTrial(t, kind, answerOfKind(kind))
@@ -127,7 +130,8 @@ func TestAVisitIsAbortedBeforeItsURLIsPutOff(t *testing.T) {
 // permit was issued, because the budget has no page left, and if the permit for a robots.txt is
 // refused.
 func TestARefusedPermitIsGivenBackBeforeItsURLIsPutOff(t *testing.T) {
-	for kind, step := range map[crawler.VisitKind]trialStep{crawler.PageVisit: stepPageCounted, crawler.RobotsVisit: stepCheckVisit} {
+	for kind, step := range map[crawler.VisitKind]trialStep{crawler.PageVisit: stepPageCounted,
+		crawler.RobotsVisit: stepCheckVisit} {
 		t.Run(visitKinds[kind], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newVisitTrial(t, kind, answerOfKind(kind))
@@ -145,7 +149,8 @@ func TestARefusedPermitIsGivenBackBeforeItsURLIsPutOff(t *testing.T) {
 					}
 				}
 				tr.underWay = true
-				failAt(step, decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: time.Now().Add(time.Minute)}.Err())(tr)
+				failAt(step, decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses,
+					Until: time.Now().Add(time.Minute)}.Err())(tr)
 				if err := tr.step(); err != nil || !told {
 					t.Errorf("error %v; VisitRefused was called: %t", err, told)
 				}

@@ -30,7 +30,9 @@ func (l delayedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Res
 func TestNothingIsSentAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
-		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("the store is unreachable") }}
+		store := &faultyStore{Store: newMemoryStore(), renew: func() error {
+			return errors.New("the store is unreachable")
+		}}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Fetcher = delayedFetcher{c.Fetcher, 10 * time.Second}
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})

@@ -59,7 +59,8 @@ type ledgerEntries struct {
 // storeRobotsInLedger stores the robots.txt that a clearance or a refusal is based on, before any
 // record names it. It returns false if the gate no longer has the file, because a new one replaced
 // it.
-func (e *ledgerEntries) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file gate.FetchSummary) (bool, error) {
+func (e *ledgerEntries) storeRobotsInLedger(ctx context.Context, o decorum.Origin,
+	file gate.FetchSummary) (bool, error) {
 	if e.ledger == nil || file.SHA256 == "" || e.ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
 	}
@@ -105,7 +106,8 @@ func (e *ledgerEntries) newLedgerRequest(t Ticket, now time.Time) *ledger.Reques
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.Kind().Ledger(), Origin: cl.RobotsOrigin().String(),
 		URLSource: visitSource(l).String(), Referrer: l.Referrer,
-		RequiredDelayMS: l.HostState.LostVisitDelay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.HostState, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
+		RequiredDelayMS: l.HostState.LostVisitDelay.Milliseconds(),
+		ObservedDelayMS: sinceLastHostVisit(l.HostState, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
@@ -175,7 +177,8 @@ func (e *ledgerEntries) writeLedgerRefusal(ctx context.Context, l storage.Lease,
 		return nil
 	}
 	u := urlToVisit(l.Entry)
-	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(d.Err().Error())}
+	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: visitSource(l).String(),
+		Referrer: l.Referrer, Reason: ledger.TruncateText(d.Err().Error())}
 	if d.Reason == decorum.ReasonRobots {
 		stored, err := e.storeRobotsInLedger(ctx, u.Origin(), refusal.FetchSummary)
 		if err != nil {

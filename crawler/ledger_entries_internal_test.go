@@ -98,7 +98,8 @@ func TestResponseThatCannotBeWritten(t *testing.T) {
 		t.Errorf("error %v, broken off %t, of a ledger that works", err, v.interrupted)
 	}
 	if n := len(kept.records); n != 2 || kept.records[0].Request.URL != u.String() ||
-		kept.records[1].Response.RequestNumber != 1 || kept.records[1].Response.Status != http.StatusOK || kept.records[1].Response.BodyBytes != 5 {
+		kept.records[1].Response.RequestNumber != 1 || kept.records[1].Response.Status != http.StatusOK ||
+		kept.records[1].Response.BodyBytes != 5 {
 		t.Errorf("the ledger has %d records: %+v", n, kept.records)
 	}
 	kept.err = broken

@@ -56,7 +56,8 @@ func (n *waitingLedger) StoreRobotsFile(_ context.Context, hash string, body []b
 func newWaitingLedger(t *testing.T, dir string) *waitingLedger {
 	t.Helper()
 	l, err := ledger.Open(ledger.Config{Dir: dir,
-		RunStart: ledger.RunStart{Software: "test", UserAgent: "testbot/1.0", ProductToken: "testbot", RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true}})
+		RunStart: ledger.RunStart{Software: "test", UserAgent: "testbot/1.0", ProductToken: "testbot",
+			RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +91,16 @@ func mixedSite() crawltest.Site {
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: moved, CrawlDelay: 2 * time.Second,
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed") }}),
 		Pages: map[string]crawltest.PageFunc{
-			"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: /open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),
-			"/map.txt":   crawltest.StaticPage(crawltest.ResponseOfType("text/plain", "http://a.test/listed\n")),
-			"/":          crawltest.StaticPage(crawltest.HTML(`<a href=/open/1>1</a> <a href=/closed/1>2</a> <a href=/moves>3</a> <a href=/breaks>4</a> <a href=http://b.test/>5</a>`)),
-			"/open/1":    crawltest.StaticPage(crawltest.HTML("open")),
-			"/listed":    crawltest.StaticPage(crawltest.HTML("listed")),
-			"/moves":     crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "/moved")),
-			"/moved":     crawltest.StaticPage(crawltest.HTML("moved")),
+			"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: " +
+				"/open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),
+			"/map.txt": crawltest.StaticPage(crawltest.ResponseOfType("text/plain", "http://a.test/listed\n")),
+			"/": crawltest.StaticPage(
+				crawltest.HTML(
+					`<a href=/open/1>1</a> <a href=/closed/1>2</a> <a href=/moves>3</a> <a href=/breaks>4</a> <a href=http://b.test/>5</a>`)),
+			"/open/1": crawltest.StaticPage(crawltest.HTML("open")),
+			"/listed": crawltest.StaticPage(crawltest.HTML("listed")),
+			"/moves":  crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "/moved")),
+			"/moved":  crawltest.StaticPage(crawltest.HTML("moved")),
 			"/breaks": func(r crawltest.PageRequest) crawltest.Response {
 				switch r.NthForURL {
 				case 1:
@@ -171,7 +175,8 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 			entry[r.Request.URL] = r.Request
 		}
 	}
-	if q := entry["http://a.test/rules.txt"]; q == nil || q.Kind != ledger.KindRobotsTXT || q.Referrer != "http://a.test/robots.txt" || q.RobotsVerdict != nil {
+	if q := entry["http://a.test/rules.txt"]; q == nil || q.Kind != ledger.KindRobotsTXT ||
+		q.Referrer != "http://a.test/robots.txt" || q.RobotsVerdict != nil {
 		t.Errorf("the redirect of a robots.txt is recorded as %+v", q)
 	}
 	if q := entry["http://a.test/map.txt"]; q == nil || q.Kind != ledger.KindSitemap || q.RobotsVerdict == nil {
@@ -184,7 +189,8 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 		t.Errorf("a POST is written down as %+v", q)
 	}
 	q := entry["http://a.test/open/1"]
-	if q == nil || q.RobotsVerdict == nil || q.RobotsVerdict.Rule != "allow: /open" || q.RobotsVerdict.RuleLine != 3 || q.RequiredDelayMS != 2000 || q.ObservedDelayMS < 2000 || q.Slots != 1 {
+	if q == nil || q.RobotsVerdict == nil || q.RobotsVerdict.Rule != "allow: /open" || q.RobotsVerdict.RuleLine != 3 ||
+		q.RequiredDelayMS != 2000 || q.ObservedDelayMS < 2000 || q.Slots != 1 {
 		t.Errorf("a page is written down as %+v, %+v", q, q.RobotsVerdict)
 	}
 }

@@ -24,13 +24,15 @@ func TestLinksInHeaders(t *testing.T) {
 		closed.Header.Set("Link", `</never>; rel=next`)
 		closed.Header.Set("X-Robots-Tag", "nofollow")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-			"/": crawltest.StaticPage(home), "/text": crawltest.StaticPage(text), "/last": crawltest.StaticPage(closed)}})
+			"/": crawltest.StaticPage(home), "/text": crawltest.StaticPage(text),
+			"/last": crawltest.StaticPage(closed)}})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, times := countRequests(web.Log())
-		for path, want := range map[string]int{"/": 1, "/text": 1, "/later": 1, "/last": 1, "/canonical": 1, "/alternate": 0, "/never": 0} {
+		for path, want := range map[string]int{"/": 1, "/text": 1, "/later": 1, "/last": 1, "/canonical": 1,
+			"/alternate": 0, "/never": 0} {
 			if got := times["http://a.test"+path]; got != want {
 				t.Errorf("%s visited %d times, want %d", path, got, want)
 			}
@@ -46,11 +48,14 @@ func TestImages(t *testing.T) {
 		want   []string
 	}{
 		{crawler.FollowedLinkKinds{}, []string{"/", "/a"}},
-		{crawler.FollowedLinkKinds{Images: true}, []string{"/", "/a", "/small", "/large", "/wide", "/narrow", "/plain"}},
-		{crawler.FollowedLinkKinds{Images: true, NoLinks: true}, []string{"/", "/small", "/large", "/wide", "/narrow", "/plain"}},
+		{crawler.FollowedLinkKinds{Images: true},
+			[]string{"/", "/a", "/small", "/large", "/wide", "/narrow", "/plain"}},
+		{crawler.FollowedLinkKinds{Images: true, NoLinks: true},
+			[]string{"/", "/small", "/large", "/wide", "/narrow", "/plain"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page))}})
+			web := crawltest.New(crawltest.Site{Host: "a.test",
+				Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page))}})
 			c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 			c.Settings.FollowedLinkKinds = test.follow
 			runCrawl(t, c)

@@ -100,7 +100,8 @@ func (d *OnDemandCrawl) PostponeHost(host string, due time.Time) {
 // *HostNotDueError if a host is not due for longer than Policy.MaxCrawlDelay; the cause of ctx if
 // ctx is done; otherwise it says why no whole answer came.
 func (d *OnDemandCrawl) Visit(ctx context.Context, u decorum.URL) (*Visit, error) {
-	v, err := d.visitEntry(ctx, storage.Entry{URL: u, UncleanedURL: u, UseUncleanedURL: true, Source: storage.SourceSeed})
+	v, err := d.visitEntry(ctx, storage.Entry{URL: u, UncleanedURL: u, UseUncleanedURL: true,
+		Source: storage.SourceSeed})
 	if err == nil && v.Response == nil {
 		return nil, v.Err
 	}

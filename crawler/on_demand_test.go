@@ -31,7 +31,8 @@ func newOnDemandCrawl(t *testing.T, fetcher crawler.Fetcher, options ...func(*cr
 	}
 	c := &crawler.Crawler{
 		Gate:    gate.New(gate.Config{Agent: agent, Purposes: []string{"ai-train"}}, memory.New(memory.Config{})),
-		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}), Policy: politeness.Policy{JitterFunc: func() float64 { return 0 }},
+		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		Policy:  politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Fetcher: fetcher, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	for _, option := range options {
@@ -64,13 +65,20 @@ func onDemandSites() *crawltest.Web {
 	}
 	rules := "User-agent: *\nDisallow: /closed\nCrawl-delay: 20\nClean-param: x\nSitemap: http://a.test/named.xml\n"
 	return crawltest.New(
-		crawltest.Site{Host: "a.test", Pages: pages, Robots: robotsText(rules, 20*time.Second, func(path string) bool { return strings.HasPrefix(path, "/closed") })},
-		crawltest.Site{Host: "b.test", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "http://a.test/robots.txt")})},
+		crawltest.Site{Host: "a.test", Pages: pages, Robots: robotsText(rules, 20*time.Second, func(path string) bool {
+			return strings.HasPrefix(path, "/closed")
+		})},
+		crawltest.Site{Host: "b.test", Pages: pages,
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302,
+				"http://a.test/robots.txt")})},
 		crawltest.Site{Host: "free.test", Pages: pages},
-		crawltest.Site{Host: "late.test", Pages: pages, Robots: robotsText("User-agent: *\nDisallow: /closed\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
+		crawltest.Site{Host: "late.test", Pages: pages,
+			Robots: robotsText("User-agent: *\nDisallow: /closed\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
 		crawltest.Site{Host: "other.test"},
-		crawltest.Site{Host: "down.test", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(503)})},
-		crawltest.Site{Host: "gone.test", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Reset}})})
+		crawltest.Site{Host: "down.test",
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(503)})},
+		crawltest.Site{Host: "gone.test",
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Reset}})})
 }
 
 // TestOnDemandSaysSoAtOnce: the caller gets an error at once, in each call, if the time is outside
@@ -88,9 +96,10 @@ func TestOnDemandSaysSoAtOnce(t *testing.T) {
 		option func(*crawler.Crawler)
 		says   string
 	}{
-		"hours": {func(c *crawler.Crawler) { c.Policy.VisitWindow = parseWindow(t, "05:00-06:00", "") }, "closed until 2000-01-01T05:00:00Z"},
-		"stop":  {brake(politeness.Brake{Stop: true, Reason: "they wrote"}), "they wrote"},
-		"slow":  {brake(politeness.Brake{Delay: 3 * time.Hour, Reason: "a sale"}), "a sale"},
+		"hours": {func(c *crawler.Crawler) { c.Policy.VisitWindow = parseWindow(t, "05:00-06:00", "") },
+			"closed until 2000-01-01T05:00:00Z"},
+		"stop": {brake(politeness.Brake{Stop: true, Reason: "they wrote"}), "they wrote"},
+		"slow": {brake(politeness.Brake{Delay: 3 * time.Hour, Reason: "a sale"}), "a sale"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -124,26 +133,39 @@ func TestOnDemandVisits(t *testing.T) {
 		requests []string
 		wait     time.Duration // in total
 	}{
-		{"a page", []string{"http://a.test/ 200"}, []string{"http://a.test/robots.txt", "http://a.test/"}, 20 * time.Second},
+		{"a page", []string{"http://a.test/ 200"},
+			[]string{"http://a.test/robots.txt", "http://a.test/"}, 20 * time.Second},
 		{"again", []string{"http://free.test/ 200", "http://free.test/ 200", "http://free.test/none 404"},
-			[]string{"http://free.test/robots.txt", "http://free.test/", "http://free.test/", "http://free.test/none"}, 3 * time.Second},
+			[]string{"http://free.test/robots.txt", "http://free.test/", "http://free.test/", "http://free.test/none"},
+			3 * time.Second},
 		{"exactly as it is", []string{"http://a.test/?x=1&sid=0123456789abcdef0123456789abcdef 200"},
-			[]string{"http://a.test/robots.txt", "http://a.test/?x=1&sid=0123456789abcdef0123456789abcdef"}, 20 * time.Second},
-		{"what is closed waits for nothing", []string{"http://a.test/closed disallowed by robots.txt", "http://a.test/closed disallowed by robots.txt"},
+			[]string{"http://a.test/robots.txt", "http://a.test/?x=1&sid=0123456789abcdef0123456789abcdef"},
+			20 * time.Second},
+		{"what is closed waits for nothing",
+			[]string{"http://a.test/closed disallowed by robots.txt", "http://a.test/closed disallowed by robots.txt"},
 			[]string{"http://a.test/robots.txt"}, 0},
 		{"no redirect is followed", []string{"http://a.test/moved 302", "http://free.test/ 200"},
-			[]string{"http://a.test/robots.txt", "http://a.test/moved", "http://free.test/robots.txt", "http://free.test/"}, 21 * time.Second},
-		{"no retry", []string{"http://free.test/busy 503", "http://free.test/reset unreachable", "http://free.test/ 200"},
-			[]string{"http://free.test/robots.txt", "http://free.test/busy", "http://free.test/reset", "http://free.test/"}, 1*time.Second + 5*time.Second + 10*time.Second},
-		{"too long a pause", []string{"http://late.test/ late.test may not be visited before", "http://late.test/ late.test may not be visited before"},
+			[]string{"http://a.test/robots.txt", "http://a.test/moved", "http://free.test/robots.txt",
+				"http://free.test/"}, 21 * time.Second},
+		{"no retry", []string{"http://free.test/busy 503",
+			"http://free.test/reset unreachable", "http://free.test/ 200"},
+			[]string{"http://free.test/robots.txt", "http://free.test/busy", "http://free.test/reset",
+				"http://free.test/"}, 1*time.Second + 5*time.Second + 10*time.Second},
+		{"too long a pause", []string{"http://late.test/ late.test may not be visited before",
+			"http://late.test/ late.test may not be visited before"},
 			[]string{"http://late.test/robots.txt"}, 0},
-		{"robots.txt cannot be had", []string{"http://down.test/ cannot fetch http://down.test/robots.txt: robots http://down.test/: unreachable: robots.txt: status 503; closed until",
-			"http://down.test/x cannot fetch http://down.test/robots.txt", "http://gone.test/ cannot fetch http://gone.test/robots.txt"},
+		{"robots.txt cannot be had", []string{"http://down.test/ cannot fetch http://down.test/robots.txt: robots " +
+			"http://down.test/: unreachable: robots.txt: status 503; closed until",
+			"http://down.test/x cannot fetch http://down.test/robots.txt",
+			"http://gone.test/ cannot fetch http://gone.test/robots.txt"},
 			[]string{"http://down.test/robots.txt", "http://gone.test/robots.txt"}, 0},
-		{"robots.txt alone", []string{"http://a.test/ 200" + robotsOnly, "http://a.test/ nothing" + robotsOnly, "http://free.test/ 404" + robotsOnly, "http://late.test/ 200" + robotsOnly},
+		{"robots.txt alone", []string{"http://a.test/ 200" + robotsOnly, "http://a.test/ nothing" + robotsOnly,
+			"http://free.test/ 404" + robotsOnly, "http://late.test/ 200" + robotsOnly},
 			[]string{"http://a.test/robots.txt", "http://free.test/robots.txt", "http://late.test/robots.txt"}, 0},
-		{"robots.txt as a page", []string{"http://a.test/robots.txt 200"}, []string{"http://a.test/robots.txt", "http://a.test/robots.txt"}, 20 * time.Second},
-		{"robots.txt elsewhere", []string{"http://b.test/ 200" + robotsOnly, "http://b.test/closed disallowed by robots.txt", "http://b.test/ 200"},
+		{"robots.txt as a page", []string{"http://a.test/robots.txt 200"},
+			[]string{"http://a.test/robots.txt", "http://a.test/robots.txt"}, 20 * time.Second},
+		{"robots.txt elsewhere", []string{"http://b.test/ 200" + robotsOnly, "http://b.test/closed disallowed by " +
+			"robots.txt", "http://b.test/ 200"},
 			[]string{"http://b.test/robots.txt", "http://a.test/robots.txt", "http://b.test/"}, 21 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,7 +229,8 @@ func TestOnDemandWaits(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { cancel(errEnough) })
 
 		d.PostponeHost("free.test", start.Add(10*time.Second))
-		if _, err := d.Visit(ctx, page); !errors.Is(err, errEnough) || !strings.HasPrefix(err.Error(), "cannot fetch http://free.test/robots.txt: ") {
+		if _, err := d.Visit(ctx, page); !errors.Is(err, errEnough) ||
+			!strings.HasPrefix(err.Error(), "cannot fetch http://free.test/robots.txt: ") {
 			t.Errorf("after the caller stopped waiting: %v", err)
 		}
 		wantWait("a wait that was broken off", 3*time.Second)
@@ -219,7 +242,8 @@ func TestOnDemandWaits(t *testing.T) {
 		var notDue *crawler.HostNotDueError
 		due := start.Add(90 * time.Minute)
 		d.PostponeHost("a.test", due)
-		if _, err := d.FetchRobots(t.Context(), b); !errors.As(err, &notDue) || notDue.Host != "a.test" || !notDue.Due.Equal(due) || !errors.Is(err, decorum.NotDue) {
+		if _, err := d.FetchRobots(t.Context(), b); !errors.As(err, &notDue) || notDue.Host != "a.test" ||
+			!notDue.Due.Equal(due) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("a robots.txt that is redirected to a host which is not due: %v, want until %v", err, due)
 		}
 		wantWait("being told", 0)
@@ -232,7 +256,8 @@ func TestOnDemandWaits(t *testing.T) {
 			t.Errorf("when it is due: %v", err)
 		}
 		requests, _ := countRequests(web.Log())
-		want := []string{"http://free.test/robots.txt", "http://free.test/", "http://b.test/robots.txt", "http://b.test/robots.txt", "http://a.test/robots.txt"}
+		want := []string{"http://free.test/robots.txt", "http://free.test/", "http://b.test/robots.txt",
+			"http://b.test/robots.txt", "http://a.test/robots.txt"}
 		if !slices.Equal(requests, want) {
 			t.Errorf("requests %q, want %q", requests, want)
 		}
@@ -252,10 +277,12 @@ func TestOnDemandRedirectGoesOn(t *testing.T) {
 			t.Errorf("%v, want that the deadline is over", err)
 		}
 		start := time.Now()
-		if v, err := d.FetchRobots(t.Context(), b); err != nil || v.URL() != parseURL(t, "http://a.test/robots.txt") || time.Since(start) != 7*time.Second {
+		if v, err := d.FetchRobots(t.Context(), b); err != nil || v.URL() != parseURL(t, "http://a.test/robots.txt") ||
+			time.Since(start) != 7*time.Second {
 			t.Errorf("after %v: %+v, %v", time.Since(start), v, err)
 		}
-		if requests, _ := countRequests(web.Log()); !slices.Equal(requests, []string{"http://b.test/robots.txt", "http://a.test/robots.txt"}) {
+		if requests, _ := countRequests(web.Log()); !slices.Equal(requests,
+			[]string{"http://b.test/robots.txt", "http://a.test/robots.txt"}) {
 			t.Errorf("requests %q", requests)
 		}
 	})

@@ -128,7 +128,8 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 		if l.Request == nil && p.frontier.WasRecentlyOffered(l.URL) { // as are most links of a site
 			continue
 		}
-		found.URL, found.CallbackData, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
+		found.URL, found.CallbackData, found.Source, found.Request = l.URL, l.CallbackData,
+			l.discoverySource(), l.Request
 		if err := found.Validate(); err != nil {
 			p.log.Warn("a handler returned an invalid link", "page", v.URL(), "error", err)
 			continue
@@ -154,7 +155,8 @@ func (p *pageHandler) countDuplicateOrNonCanonical(v *Visit) {
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && p.cleaner.cleanURL(to) != v.Lease.URL {
 		p.counters.count(func(s *Stats) { s.NonCanonical++ })
 	}
-	if len(v.Response.Body) > 0 && !v.Response.BodyLimitExceeded && p.contentSeen.addAndReportDuplicate(p.bodyHash(v), v.URL().String()) {
+	if len(v.Response.Body) > 0 && !v.Response.BodyLimitExceeded &&
+		p.contentSeen.addAndReportDuplicate(p.bodyHash(v), v.URL().String()) {
 		p.counters.count(func(s *Stats) { s.DuplicateBodies++ })
 	}
 }
@@ -213,7 +215,8 @@ func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error
 	case errors.As(verdict, &wait):
 		return p.outcomes.retryOrGiveUp(v, RetryRequested, time.Duration(wait)), nil
 	case verdict != nil:
-		return p.outcomes.retryOrGiveUp(v, RetryRequested, p.policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
+		return p.outcomes.retryOrGiveUp(v, RetryRequested,
+			p.policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
 	}
 	// If nothing is at the cleaned URL, try the URL it was cleaned from; if nothing is on https,
 	// try http.

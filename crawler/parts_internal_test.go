@@ -37,8 +37,10 @@ func newPartsFixture(t *testing.T) *partsFixture {
 	store, shared := memory.New(memory.Config{}), politeness.NewSharedHosts()
 	limits := politeness.LimiterConfig{IPConcurrency: 1}
 	return &partsFixture{
-		store: store, frontier: frontier.New(store, frontier.Config{}), gate: gate.New(gate.Config{Agent: agent}, store),
-		limiter: shared.NewLimiter(limits), other: shared.NewLimiter(limits), log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		store: store, frontier: frontier.New(store, frontier.Config{}),
+		gate:    gate.New(gate.Config{Agent: agent}, store),
+		limiter: shared.NewLimiter(limits), other: shared.NewLimiter(limits),
+		log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
@@ -114,7 +116,8 @@ func (p *partsFixture) learnRobots(t *testing.T, u decorum.URL, text string) gat
 // newHostTable returns a hostTable without entries.
 func (p *partsFixture) newHostTable() *hostTable {
 	ms := &hostTable{hostTableConfig: hostTableConfig{
-		policy: politeness.Policy{JitterFunc: func() float64 { return 0 }}, limiter: p.limiter, frontier: p.frontier, log: p.log, now: time.Now}}
+		policy: politeness.Policy{JitterFunc: func() float64 { return 0 }}, limiter: p.limiter, frontier: p.frontier,
+		log: p.log, now: time.Now}}
 	ms.crawlDelays.gate, ms.crawlDelays.notes = p.gate, p.store
 	return ms
 }
@@ -140,7 +143,8 @@ func mustPermit(t *testing.T, limiter *politeness.Limiter, host string) politene
 func visitOf(l storage.Lease, cl gate.Clearance, status int, header http.Header, body string) *Visit {
 	now := time.Now()
 	return &Visit{Lease: l, Kind: visitKindOf(l, cl), Clearance: cl, Start: now, End: now,
-		Response: &decorum.Response{URL: cl.URL(), Status: status, Header: header, Body: []byte(body), Start: now, End: now}}
+		Response: &decorum.Response{URL: cl.URL(), Status: status, Header: header,
+			Body: []byte(body), Start: now, End: now}}
 }
 
 // originInfo returns what the store knows of the origin of a URL.

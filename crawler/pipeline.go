@@ -29,8 +29,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 
 // process takes a lease through the pipeline to its outcome, each step once. It never sleeps.
 func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, error) {
-	// Check scope, robots.txt and tdmrep.json. A file that must come first becomes what this visit
-	// is to.
+	// Check scope, robots.txt and tdmrep.json. A file that must come first becomes this visit's target.
 	clearance, d, err := c.checkScopeAndGetClearance(ctx, lv.lease)
 	if err != nil {
 		return leaseOutcome{outcome: storage.Requeue}, err
@@ -107,7 +106,8 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 
 // fetch makes the request of a ticket and returns its Visit.
 func (c *Crawler) fetch(ctx context.Context, lv *leasedVisit, t Ticket) *Visit {
-	v := &Visit{Lease: lv.lease, Kind: lv.kind, Clearance: lv.clearance, previousEnd: c.hostTable.lastVisitEnd(lv.lease), Start: c.now()}
+	v := &Visit{Lease: lv.lease, Kind: lv.kind, Clearance: lv.clearance,
+		previousEnd: c.hostTable.lastVisitEnd(lv.lease), Start: c.now()}
 	ctx, done := c.activeLeases.beginRequest(ctx, lv.lease, t)
 	defer done()
 	// A brake that is set after this check cancels the request: see onBrakesChanged.
@@ -173,7 +173,8 @@ func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) e
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", l.URL)
 		err = nil
 	}
-	if h := ack.HostState; h != nil && h.LostVisitDelay >= minDurableDelay && h.LostVisitDelay > l.HostState.LostVisitDelay {
+	if h := ack.HostState; h != nil && h.LostVisitDelay >= minDurableDelay &&
+		h.LostVisitDelay > l.HostState.LostVisitDelay {
 		err = errors.Join(err, flushUnlessStalled(ctx, c.Frontier.Store()))
 	}
 	if c.Hooks.Acked != nil {
@@ -182,8 +183,7 @@ func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) e
 	return err
 }
 
-// archiveVisit writes v to the Archive. A visit that cannot be written counts as interrupted: its
-// answer is ignored, and the visit is made again.
+// archiveVisit writes v to the Archive. A visit that it cannot write is interrupted: it is made again.
 func (c *Crawler) archiveVisit(ctx context.Context, v *Visit) error {
 	if c.Archive == nil || v.interrupted {
 		return nil

@@ -22,8 +22,10 @@ import (
 // last rest was shorter.
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(60)...), MaxConcurrency: 4,
-			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), CrawlDelay: 20 * time.Second})})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Fallback: pageWithLinks(numberedPaths(60)...), MaxConcurrency: 4,
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(
+				"User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), CrawlDelay: 20 * time.Second})})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
 		if err := c.Run(t.Context()); err != nil {
@@ -54,25 +56,31 @@ func TestRequestRate(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := func(host string, robots string, delay time.Duration) crawltest.Site {
-			return crawltest.Site{Host: host, Fallback: pageWithLinks(numberedPaths(99)...), Robots: robotsText(robots, delay, nil),
+			return crawltest.Site{Host: host, Fallback: pageWithLinks(numberedPaths(99)...),
+				Robots:  robotsText(robots, delay, nil),
 				Latency: crawltest.Latency{Base: 100 * time.Millisecond}, MaxConcurrency: 8}
 		}
-		web := crawltest.New(site("fast.test", "", 0), site("asks.test", "User-agent: *\nCrawl-delay: 7\n", 7*time.Second),
+		web := crawltest.New(site("fast.test", "", 0),
+			site("asks.test", "User-agent: *\nCrawl-delay: 7\n", 7*time.Second),
 			site("ends.test", "", 0), site("past.test", "", 0), site("other.test", "", 0))
 		var out bytes.Buffer
 		begin := time.Now()
-		c := newCrawl(t, web, newMemoryStore(), "http://fast.test/", "http://asks.test/", "http://ends.test/", "http://past.test/", "http://other.test/")
+		c := newCrawl(t, web, newMemoryStore(), "http://fast.test/", "http://asks.test/", "http://ends.test/",
+			"http://past.test/", "http://other.test/")
 		c.Log = slog.New(slog.NewTextHandler(&out, nil))
 		c.Policy.Delay = 2 * time.Second
-		noDelay := politeness.HostOverride{Delay: new(politeness.NoDelay), AdaptiveFactor: new(-1.0), Concurrency: new(4), Reason: "ours"}
+		noDelay := politeness.HostOverride{Delay: new(politeness.NoDelay), AdaptiveFactor: new(-1.0),
+			Concurrency: new(4), Reason: "ours"}
 		ends, expired := noDelay, noDelay
 		ends.Concurrency, ends.Expires, expired.Expires = new(1), begin.Add(5*time.Second), begin
-		c.Policy.HostOverrides = map[string]politeness.HostOverride{"fast.test": noDelay, "asks.test": noDelay, "ends.test": ends, "past.test": expired}
+		c.Policy.HostOverrides = map[string]politeness.HostOverride{"fast.test": noDelay, "asks.test": noDelay,
+			"ends.test": ends, "past.test": expired}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		for host, want := range map[string]time.Duration{"asks.test": 7 * time.Second, "past.test": 2 * time.Second, "other.test": 2 * time.Second} {
+		for host, want := range map[string]time.Duration{"asks.test": 7 * time.Second, "past.test": 2 * time.Second,
+			"other.test": 2 * time.Second} {
 			if gap := minHostGap(log, host); gap != want {
 				t.Errorf("%s: least gap %v, want %v", host, gap, want)
 			}
@@ -88,8 +96,10 @@ func TestOverrides(t *testing.T) {
 				withoutDelay++
 			}
 		}
-		if withoutDelay < 40 || withDelay < 40 || lastAnswerEnd(log, "ends.test").Sub(begin) < time.Duration(withDelay-1)*2*time.Second {
-			t.Errorf("ends.test: %d requests swiftly, %d slowly, until %v", withoutDelay, withDelay, lastAnswerEnd(log, "ends.test").Sub(begin))
+		if withoutDelay < 40 || withDelay < 40 ||
+			lastAnswerEnd(log, "ends.test").Sub(begin) < time.Duration(withDelay-1)*2*time.Second {
+			t.Errorf("ends.test: %d requests swiftly, %d slowly, until %v", withoutDelay, withDelay,
+				lastAnswerEnd(log, "ends.test").Sub(begin))
 		}
 		for line, want := range map[string]int{
 			`msg="the policy is overridden for a host" host=fast.test delay=0s adaptive=0 concurrency=4 window=always reason=ours expires=never`:                1,
@@ -109,7 +119,9 @@ func TestOverrides(t *testing.T) {
 
 // hostLog returns the exchanges with one host.
 func hostLog(log []crawltest.Exchange, host string) []crawltest.Exchange {
-	return slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool { return !strings.Contains(x.URL, "//"+host+"/") })
+	return slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool {
+		return !strings.Contains(x.URL, "//"+host+"/")
+	})
 }
 
 // lastAnswerEnd returns the end of a host's last answer.
@@ -153,7 +165,8 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 		end := lastAnswerEnd(web.Log(), "a.test")
 		exchanges := hostLog(web.Log(), "a.test")
 		first := slices.IndexFunc(exchanges, func(x crawltest.Exchange) bool { return x.URL == "http://a.test/2" })
-		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.LostVisitDelay != want.Sub(end) {
+		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) ||
+			last.LostVisitDelay != want.Sub(end) {
 			t.Errorf("due %v with a gap of %v, want %v, %v", last.Due, last.LostVisitDelay, want, want.Sub(end))
 		}
 	})
@@ -172,7 +185,8 @@ func TestRetryAfterBeyondMax(t *testing.T) {
 				return crawltest.HTML("")
 			}}})
 		store := newMemoryStore()
-		if err := newCrawl(t, web, store, "http://a.test/busy").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
+		if err := newCrawl(t, web, store, "http://a.test/busy").Run(t.Context()); !errors.Is(err,
+			frontier.ErrOnlySuspendedLeft) {
 			t.Fatalf("ended with %v, want ErrDormant", err)
 		}
 		if n := len(web.Log()); n != 2 {
@@ -203,12 +217,13 @@ func TestEveryFailureBacksOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
-					if n++; n > 1 && n <= 4 {
-						return answer
-					}
-					return pageWithLinks(numberedPaths(12)...)(r)
-				}})
+				web := crawltest.New(crawltest.Site{Host: "a.test",
+					Fallback: func(r crawltest.PageRequest) crawltest.Response {
+						if n++; n > 1 && n <= 4 {
+							return answer
+						}
+						return pageWithLinks(numberedPaths(12)...)(r)
+					}})
 				c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 				c.Policy.AdaptiveFactor = -1 // a timeout takes long
 				c.Policy.JitterFunc = func() float64 { return 0.8 }
@@ -237,7 +252,8 @@ func TestCrawlsOwnLimits(t *testing.T) {
 			sites[i].Fallback = pageWithLinks("/1", "/2")
 		}
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{CrawlRequestsPerSecond: 4}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
+			politeness.LimiterConfig{CrawlRequestsPerSecond: 4}, seeds...)
 		c.Hooks.Visited = func(v *crawler.Visit) {
 			if v.RequiredDelay() > time.Second {
 				t.Errorf("%v: required rest %v", v.URL(), v.RequiredDelay())
@@ -262,7 +278,8 @@ func TestCrawlsOwnLimits(t *testing.T) {
 			sites[i].Fallback = crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 50_000)))
 		}
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{CrawlBytesPerSecond: 10_000}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
+			politeness.LimiterConfig{CrawlBytesPerSecond: 10_000}, seeds...)
 		c.Settings.Workers = 1
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {

@@ -84,7 +84,8 @@ func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 // queues the sitemaps and the parked URLs that the file allows. Afterwards it notes the file's
 // identity in the same store; a crash before that repeats the work. So it does not matter which
 // crawl or process fetched the file, or when.
-func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file gate.FetchSummary) error {
+func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin,
+	file gate.FetchSummary) error {
 	// Identify the file together with what else decides which sitemaps are read.
 	id := cmp.Or(file.SHA256, file.Outcome.String())
 	id += ", " + p.gate.Dialect().String() // another dialect may find other sitemaps
@@ -148,7 +149,9 @@ func (p *prerequisites) unparkAllowed(ctx context.Context, o decorum.Origin) err
 	if err != nil || evaluate == nil || o.IsZero() { // the zero Origin would match all origins
 		return err
 	}
-	return p.frontier.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { return evaluate(p.cleaner.cleanURLToVisit(e)).Allowed })
+	return p.frontier.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool {
+		return evaluate(p.cleaner.cleanURLToVisit(e)).Allowed
+	})
 }
 
 // handleRobots passes the answer for a robots.txt to the gate, and sets or releases the hold of the
@@ -189,7 +192,8 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (leaseOutcom
 
 // followRobotsRedirectOrSetHold acts on the result of fetching a robots.txt from the URL from.
 // fetchErr is why no answer came, nil if one came.
-func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.RecordFetchResult, fetchErr error) error {
+func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL,
+	result gate.RecordFetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
 		// Queue the target. Its own host paces the visit, and the origin's pages wait for it. The
@@ -205,7 +209,8 @@ func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from 
 			p.log.Warn("origin held: its robots.txt cannot be fetched", "origin", result.Origin,
 				"why", result.PostponedErr.Reason, "attempts", n, "again_at", result.PostponedErr.Until)
 		}
-		return p.frontier.Hold(ctx, result.Origin, result.PostponedErr.Until, result.PostponedErr.Suspended || isHostNotFound(fetchErr))
+		return p.frontier.Hold(ctx, result.Origin, result.PostponedErr.Until,
+			result.PostponedErr.Suspended || isHostNotFound(fetchErr))
 	}
 	return p.frontier.Hold(ctx, result.Origin, time.Time{}, false)
 }
@@ -217,12 +222,14 @@ const robotsRedirectNote = "hop"
 // queueRobotsRedirect queues the target of the redirect that an origin waits for, unless that was
 // done. The gate keeps its records in another store: after a crash the gate may wait for a target
 // that the frontier has lost, so the note is written after the target.
-func (p *prerequisites) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *gate.OriginPostponedError) error {
+func (p *prerequisites) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin,
+	postponed *gate.OriginPostponedError) error {
 	id := []byte(postponed.RedirectPendingSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
 	if done, err := p.frontier.Store().ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
-	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.SourcePrerequisite, PriorityClass: storage.ClassFirst, RobotsFor: o, Referrer: from.String()}
+	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.SourcePrerequisite,
+		PriorityClass: storage.ClassFirst, RobotsFor: o, Referrer: from.String()}
 	if _, err := p.frontier.Discover(ctx, entry); err != nil {
 		return err
 	}

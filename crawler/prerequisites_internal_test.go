@@ -15,8 +15,10 @@ func (p *partsFixture) newPrerequisites(settings Settings) *prerequisites {
 	var b prerequisites
 	table := p.newHostTable()
 	b.beginRun(prerequisitesConfig{
-		gate: p.gate, frontier: p.frontier, settings: settings.withDefaults(), hosts: table, cleaner: urlCleaner{gate: p.gate, frontier: p.frontier},
-		outcomes: outcomePlanner{policy: politeness.Policy{}, settings: settings, counters: &counters{}, now: table.now},
+		gate: p.gate, frontier: p.frontier, settings: settings.withDefaults(), hosts: table,
+		cleaner: urlCleaner{gate: p.gate, frontier: p.frontier},
+		outcomes: outcomePlanner{policy: politeness.Policy{}, settings: settings,
+			counters: &counters{}, now: table.now},
 		counters: &counters{}, log: p.log, now: table.now,
 	})
 	return &b
@@ -32,9 +34,11 @@ func (p *partsFixture) parkURLs(t *testing.T, urls ...string) {
 
 // handleRobotsText answers the lookup of the robots.txt for l with a text, and returns the file on
 // which clearances are based from then on.
-func (p *partsFixture) handleRobotsText(t *testing.T, b *prerequisites, l storage.Lease, text string) gate.FetchSummary {
+func (p *partsFixture) handleRobotsText(t *testing.T, b *prerequisites, l storage.Lease,
+	text string) gate.FetchSummary {
 	t.Helper()
-	result, err := b.handleRobots(t.Context(), visitOf(l, p.check(t, l.URL), http.StatusOK, http.Header{"Content-Type": {"text/plain"}}, text))
+	result, err := b.handleRobots(t.Context(),
+		visitOf(l, p.check(t, l.URL), http.StatusOK, http.Header{"Content-Type": {"text/plain"}}, text))
 	if err != nil || result.outcome != storage.Requeue {
 		t.Fatalf("the answer to robots.txt: outcome %v, error %v", result.outcome, err)
 	}
@@ -45,7 +49,8 @@ func (p *partsFixture) handleRobotsText(t *testing.T, b *prerequisites, l storag
 func (p *partsFixture) checkOrigin(t *testing.T, when string, l storage.Lease, queued, parked int) {
 	t.Helper()
 	if info := p.originInfo(t, l.URL); info.QueuedURLs != queued || info.ParkedURLs != parked {
-		t.Errorf("%s: %d URLs are queued and %d parked, want %d and %d", when, info.QueuedURLs, info.ParkedURLs, queued, parked)
+		t.Errorf("%s: %d URLs are queued and %d parked, want %d and %d", when, info.QueuedURLs,
+			info.ParkedURLs, queued, parked)
 	}
 }
 

@@ -85,7 +85,8 @@ func TestSitemapsMayBeWantedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/2": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
+			Pages: map[string]crawltest.PageFunc{"/": pageWithLinks(), "/2": pageWithLinks(),
+				"/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
 		store := newMemoryStore()
 		for _, tt := range []struct {
 			seed   string
@@ -117,7 +118,8 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 			Latency: crawltest.Latency{Base: 500 * time.Millisecond},
 			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < 5*time.Second { // http comes first
-					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), CrawlDelay: 10 * time.Second}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"),
+						CrawlDelay: 10 * time.Second}
 				}
 				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
@@ -138,14 +140,17 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: func(at time.Time) crawltest.RobotsSpec {
-			if at.Sub(begin) < time.Hour {
-				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour}
-			}
-			return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
-		}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+			Robots: func(at time.Time) crawltest.RobotsSpec {
+				if at.Sub(begin) < time.Hour {
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"),
+						CrawlDelay: 2 * time.Hour}
+				}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
+			}})
 		store := newMemoryStore()
-		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err,
+			frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("the first run ended with %v, want ErrDormant", err)
 		}
 		time.Sleep(25 * time.Hour)
@@ -217,7 +222,8 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 // the file at once.
 func TestHaltOfARobotsLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+			Latency: crawltest.Latency{Base: 2 * time.Second}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		time.AfterFunc(time.Second, c.Halt)
@@ -238,7 +244,8 @@ func TestHaltOfARobotsLookup(t *testing.T) {
 // again, but the host gets no two visits at a time.
 func TestLeasesThatRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+			Latency: crawltest.Latency{Base: 10 * time.Second}})
 		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("disk busy") }}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Policy.AdaptiveFactor = -1
@@ -246,7 +253,8 @@ func TestLeasesThatRunOut(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_ = c.Run(ctx) // Run may not end by itself: every lease expires
-		if n := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second}).CountViolationsOfRule(crawltest.Overlap); n != 0 {
+		if n := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second}).CountViolationsOfRule(
+			crawltest.Overlap); n != 0 {
 			t.Errorf("%d requests came while another was under way", n)
 		}
 	})
@@ -284,7 +292,8 @@ func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
 // TestHaltEndsTheRun: Halt ends the run and returns the leased URL to its queue.
 func TestHaltEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+			Latency: crawltest.Latency{Base: 2 * time.Second}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		time.AfterFunc(5*time.Second, c.Halt)
@@ -301,7 +310,8 @@ func TestHaltEndsTheRun(t *testing.T) {
 // TestGraceEnds: a visit that exceeds the grace period after a stop is cancelled.
 func TestGraceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Response{HeaderDelay: 20 * time.Second})})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Fallback: crawltest.StaticPage(crawltest.Response{HeaderDelay: 20 * time.Second})})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.GracePeriod = 3 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -357,7 +367,8 @@ func TestBadLinksOfAHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
-			return []crawler.LinkToVisit{{}, {URL: good, CallbackData: make([]byte, storage.MaxCallbackDataBytes+1)}, {URL: good}}, nil
+			return []crawler.LinkToVisit{{}, {URL: good, CallbackData: make([]byte, storage.MaxCallbackDataBytes+1)},
+				{URL: good}}, nil
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -374,7 +385,8 @@ func TestOddURLs(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		c := newCrawl(t, web, newMemoryStore())
 		var want []string
-		for _, odd := range []string{"/a|b", "/a'b", "/a%2fb", "/a//b", "/!$&'()*+,;=", "/é", "/%E9", "/?q=100%", "/a:b@c", "/%00", "/[x]", "/{y}", "/a%5Eb"} {
+		for _, odd := range []string{"/a|b", "/a'b", "/a%2fb", "/a//b", "/!$&'()*+,;=", "/é", "/%E9", "/?q=100%",
+			"/a:b@c", "/%00", "/[x]", "/{y}", "/a%5Eb"} {
 			u, err := decorum.ParseURL("http://a.test" + odd)
 			if err != nil {
 				t.Fatal(err)
@@ -426,7 +438,8 @@ func TestBudgetCountsRequests(t *testing.T) {
 func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Status(500))})
-		c := newCrawl(t, web, newMemoryStore(), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/1", "http://a.test/2",
+			"http://a.test/3", "http://a.test/4")
 		c.Settings.MaxAttempts = 1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -465,7 +478,8 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 		u, _ := decorum.ParseURL("http://a.test/")
 		info, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
 		if err != nil || info.HostState.ConsecutiveFailures != 3 || info.HostState.LostVisitDelay != 20*time.Second {
-			t.Errorf("%d consecutive failures and a rest of %v (%v), want the earlier 3 and 20 s", info.HostState.ConsecutiveFailures, info.HostState.LostVisitDelay, err)
+			t.Errorf("%d consecutive failures and a rest of %v (%v), want the earlier 3 and 20 s",
+				info.HostState.ConsecutiveFailures, info.HostState.LostVisitDelay, err)
 		}
 	})
 }
@@ -475,9 +489,12 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 func TestBlockedRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
-			crawltest.Site{Host: "b.test", Fallback: pageWithLinks("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
-				func(p string) bool { return strings.HasPrefix(p, "/private/") })})
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302,
+					"http://b.test/private/r.txt")})},
+			crawltest.Site{Host: "b.test", Fallback: pageWithLinks("http://a.test/"),
+				Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
+					func(p string) bool { return strings.HasPrefix(p, "/private/") })})
 		c := newCrawl(t, web, newMemoryStore(), "http://b.test/")
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {
@@ -498,12 +515,14 @@ func TestBlockedRobotsRedirect(t *testing.T) {
 func TestRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.RobotsSpec {
-			if at.Sub(begin) < 20*time.Hour {
-				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /closed\n"), IsDisallowed: func(p string) bool { return p == "/closed" }}
-			}
-			return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /other\n")}
-		}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"),
+			Robots: func(at time.Time) crawltest.RobotsSpec {
+				if at.Sub(begin) < 20*time.Hour {
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /closed\n"),
+						IsDisallowed: func(p string) bool { return p == "/closed" }}
+				}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /other\n")}
+			}})
 		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -527,8 +546,11 @@ func TestRulesChange(t *testing.T) {
 func TestRobotsRedirectVisitedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301, "http://b.test/r.txt")})},
-			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))})
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301,
+					"http://b.test/r.txt")})},
+			crawltest.Site{Host: "b.test",
+				Fallback: crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))})
 		store := &slowAddStore{newMemoryStore()}
 		begin := time.Now()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {

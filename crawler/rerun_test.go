@@ -25,7 +25,8 @@ func TestRunAgain(t *testing.T) {
 		for i := range hosts {
 			seeds = append(seeds, numberedSeeds(pages, fmt.Sprintf("h%d.test", i), "x")...)
 		}
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1, IPDelay: time.Second}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
+			politeness.LimiterConfig{IPConcurrency: 1, IPDelay: time.Second}, seeds...)
 		paused := errors.New("paused")
 		for i := range 10 {
 			ctx, pause := context.WithCancelCause(t.Context())
@@ -81,7 +82,8 @@ func TestAPausedCrawlSlowsNobody(t *testing.T) {
 		}
 		checkGaps(t, all[2:first], time.Minute) // each crawl has fetched robots.txt before
 		checkGaps(t, all[first:], time.Second)
-		if took := all[len(all)-1].End.Sub(ended); took > time.Minute+time.Duration(len(all)-first)*1200*time.Millisecond {
+		if took := all[len(all)-1].End.Sub(ended); took > time.Minute+time.Duration(
+			len(all)-first)*1200*time.Millisecond {
 			t.Errorf("%d visits took %v after the slow one was paused", len(all)-first, took)
 		}
 	})
@@ -92,7 +94,8 @@ func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOneHostWeb(time.Second)
 		c := newCrawl(t, web, newMemoryStore())
-		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true, WaitWhenEmpty: true})
+		c.Frontier = frontier.New(newMemoryStore(),
+			frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true, WaitWhenEmpty: true})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()

@@ -76,7 +76,8 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 		cfg := politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}
 		ctx, kill := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer kill()
-		if err := newLimitedCrawl(t, addressedWeb{web, oneAddress}, openBolt(t, file), cfg, seeds...).Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := newLimitedCrawl(t, addressedWeb{web, oneAddress}, openBolt(t, file), cfg,
+			seeds...).Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		before, began := len(web.Log()), time.Now()

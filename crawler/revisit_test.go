@@ -25,7 +25,8 @@ const day = 24 * time.Hour
 
 var (
 	dailyRevisits    = frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: day}
-	adaptiveRevisits = frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: time.Hour, MaxInterval: 30 * day}
+	adaptiveRevisits = frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit,
+		MinInterval: time.Hour, MaxInterval: 30 * day}
 )
 
 // A visitLog is a Recorder that keeps "status source path" of each visit.
@@ -44,7 +45,8 @@ func (j *visitLog) Record(_ context.Context, v *crawler.Visit) error {
 
 // newRevisitCrawl returns a crawl that revisits pages. If wait is set, it waits for revisits
 // instead of ending.
-func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.RevisitPolicy, wait bool, seeds ...string) (*crawler.Crawler, *visitLog) {
+func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.RevisitPolicy, wait bool,
+	seeds ...string) (*crawler.Crawler, *visitLog) {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: wait})
@@ -85,9 +87,13 @@ func TestConditionalRevisits(t *testing.T) {
 	for _, tt := range []struct{ etag, date bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			page := crawltest.ChangingPage{ChangeTimes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, SendETag: tt.etag, SendLastModified: tt.date,
-				ResponseAfterChanges: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
-			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page.Respond, "/child": pageWithLinks()}})
+			page := crawltest.ChangingPage{ChangeTimes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)},
+				SendETag: tt.etag, SendLastModified: tt.date,
+				ResponseAfterChanges: func(n int) crawltest.Response {
+					return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n))
+				}}
+			web := crawltest.New(crawltest.Site{Host: "a.test",
+				Pages: map[string]crawltest.PageFunc{"/": page.Respond, "/child": pageWithLinks()}})
 			c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 			read := map[string]int{}
 			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
@@ -97,18 +103,21 @@ func TestConditionalRevisits(t *testing.T) {
 			runFor(t, c, 4*day-time.Hour)
 			same := fmt.Sprint(unchangedStatus(tt.etag, tt.date))
 			wantLines(t, j.lines, "200 seed /", "200 link /child",
-				same+" revisit /", "200 revisit /child", same+" revisit /", "200 revisit /child", "200 revisit /", "200 revisit /child")
+				same+" revisit /", "200 revisit /child", same+" revisit /", "200 revisit /child",
+				"200 revisit /", "200 revisit /child")
 			reads := 4
 			if tt.etag || tt.date {
 				reads = 2 // a 304 is not handled
 			}
 			if n := read["200 http://a.test/"]; n != reads || len(read) != 2 {
-				t.Errorf("with ETag %v, date %v: the handler read %v, want the page %d times", tt.etag, tt.date, read, reads)
+				t.Errorf("with ETag %v, date %v: the handler read %v, want the page %d times",
+					tt.etag, tt.date, read, reads)
 			}
 			if s := c.Stats(); s.Revisits != 6 || s.Unchanged != 5 {
 				t.Errorf("%d revisits, %d unchanged; want 6 and 5", s.Revisits, s.Unchanged)
 			}
-			if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
+			if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot",
+				AllowRevisits: true}); !r.OK() {
 				t.Errorf("the judge says:\n%v", r)
 			}
 		})
@@ -141,7 +150,8 @@ func TestValidatorsThatCannotBeSent(t *testing.T) {
 		odd.Header.Set("ETag", "\"a\x01b\"")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/long": crawltest.StaticPage(long), "/odd": crawltest.StaticPage(odd)}})
-		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/long", "http://a.test/odd")
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true,
+			"http://a.test/long", "http://a.test/odd")
 		runFor(t, c, 2*day-time.Hour)
 		wantLines(t, j.lines, "200 seed /long", "200 seed /odd", "200 revisit /long", "200 revisit /odd")
 	})
@@ -188,7 +198,9 @@ func TestMissingPages(t *testing.T) {
 func TestFailingRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("x") }, SendETag: true}
+		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response {
+			return crawltest.HTML("x")
+		}, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/broken": crawltest.StaticPage(crawltest.Status(500)),
 			"/": func(r crawltest.PageRequest) crawltest.Response {
@@ -264,11 +276,14 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		isDisallowed := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
-		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, SendETag: true}
+		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response {
+			return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>")
+		}, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond,
 			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if isDisallowed(at) {
-					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /\n"), IsDisallowed: func(string) bool { return true }}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /\n"),
+						IsDisallowed: func(string) bool { return true }}
 				}
 				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
@@ -288,7 +303,8 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 				t.Errorf("%q after the rules were lifted, want 304: what is known of the page was kept", line)
 			}
 		}
-		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot",
+			AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 	})
@@ -314,7 +330,8 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < day/2 {
-					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid /x\n")}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: " +
+						"sid /x\n")}
 				}
 				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid\n")}
 			},
@@ -330,13 +347,15 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true, CleanURL: c.Gate.CleanURL})
+		c.Frontier = frontier.New(newMemoryStore(),
+			frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true, CleanURL: c.Gate.CleanURL})
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
 			t.Fatal(err)
 		}
 		runFor(t, c, 2*day-time.Hour)
 		slices.Sort(j.lines)
-		wantLines(t, j.lines, "200 link /x", "200 link /y", "200 link /y?sid=1", "200 revisit /x?sid=1", "200 seed /", "304 revisit /", "404 revisit /x")
+		wantLines(t, j.lines, "200 link /x", "200 link /y", "200 link /y?sid=1", "200 revisit /x?sid=1", "200 seed /",
+			"304 revisit /", "404 revisit /x")
 	})
 }
 
@@ -348,12 +367,16 @@ type crashingStore struct {
 
 var errCrash = errors.New("power cut")
 
-func (h *crashingStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (h *crashingStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin,
+	shouldUnpark func(storage.Entry) bool) (int, error) {
 	if h.crashes--; h.crashes < 0 {
 		return h.Store.UnparkMatchingURLs(ctx, o, shouldUnpark)
 	}
 	left := 1
-	n, err := h.Store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && shouldUnpark(e) })
+	n, err := h.Store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool {
+		left--
+		return left >= 0 && shouldUnpark(e)
+	})
 	return n, errors.Join(err, errCrash)
 }
 
@@ -365,7 +388,8 @@ func TestUnparkIsRepeated(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/p/1", "/p/2", "/p/3"),
 			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < day {
-					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /p/\n"), IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /p/\n"),
+						IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
 				}
 				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
@@ -428,7 +452,9 @@ func TestAdaptiveRevisits(t *testing.T) {
 				for i := range k.pages {
 					path := fmt.Sprintf("/%s/%d", k.name, i)
 					p := crawltest.ChangingPage{ChangeTimes: changeTimes(rng, k.mean, begin), SendETag: true,
-						ResponseAfterChanges: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprint("version ", n)) }}
+						ResponseAfterChanges: func(n int) crawltest.Response {
+							return crawltest.HTML(fmt.Sprint("version ", n))
+						}}
 					pages[path], changes["http://a.test"+path] = p.Respond, p.ChangeTimes
 					seeds = append(seeds, "http://a.test"+path)
 				}
@@ -449,7 +475,8 @@ func TestAdaptiveRevisits(t *testing.T) {
 			for _, k := range kinds {
 				between[k.name] = meanGap(seen, "http://a.test/"+k.name, begin.Add(20*day))
 			}
-			if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
+			if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot",
+				AllowRevisits: true}); !r.OK() {
 				t.Errorf("the judge says:\n%v", r)
 			}
 		})
@@ -464,8 +491,10 @@ func TestAdaptiveRevisits(t *testing.T) {
 	}
 	every := 40 * day * 200 / time.Duration(visits)
 	fixed, visitsFixed, _ := run(frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: every})
-	t.Logf("adaptive: %d visits, %v; every %v: %d visits, %v", visits, adaptiveResult, every.Round(time.Minute), visitsFixed, fixed)
-	if visitsFixed < visits*9/10 || adaptiveResult.staleShare() > 0.8*fixed.staleShare() || adaptiveResult.meanWait() > fixed.meanWait()/4 {
+	t.Logf("adaptive: %d visits, %v; every %v: %d visits, %v", visits, adaptiveResult,
+		every.Round(time.Minute), visitsFixed, fixed)
+	if visitsFixed < visits*9/10 || adaptiveResult.staleShare() > 0.8*fixed.staleShare() ||
+		adaptiveResult.meanWait() > fixed.meanWait()/4 {
 		t.Errorf("with as many visits, adaptive: %v; fixed: %v", adaptiveResult, fixed)
 	}
 }
@@ -501,7 +530,8 @@ func (f freshness) staleShare() float64     { return float64(f.staleTime) / floa
 func (f freshness) meanWait() time.Duration { return f.waitTime / time.Duration(f.changes) }
 
 func (f freshness) String() string {
-	return fmt.Sprintf("%.2f%% of copies stale, a change waits %v to be seen", 100*f.staleShare(), f.meanWait().Round(time.Minute))
+	return fmt.Sprintf("%.2f%% of copies stale, a change waits %v to be seen", 100*f.staleShare(),
+		f.meanWait().Round(time.Minute))
 }
 
 // meanGap returns the mean time between the visits of each page with the prefix that ended after a
@@ -525,7 +555,8 @@ func meanGap(seen map[string][]time.Time, prefix string, after time.Time) time.D
 func TestBodyIsHashedOnce(t *testing.T) {
 	const body = "always the same"
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(body))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(body))}})
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		visits := 0
 		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {

@@ -28,7 +28,9 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 		page := crawltest.HTML("<a href=/closed>x</a>")
 		page.Header.Set("ETag", `"2"`)
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(page),
-			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: file, IsDisallowed: func(p string) bool { return p == "/closed" }})})
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: file, IsDisallowed: func(p string) bool {
+				return p == "/closed"
+			}})})
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day+time.Hour)
 		robotsAsked, conditional := 0, 0
@@ -48,7 +50,8 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 			}
 		}
 		if robotsAsked < 3 || conditional < 3 {
-			t.Errorf("in three days %d requests for robots.txt, and %d conditional ones for the page; want 3 of each", robotsAsked, conditional)
+			t.Errorf("in three days %d requests for robots.txt, and %d conditional ones for the page; want 3 of each",
+				robotsAsked, conditional)
 		}
 	})
 }
@@ -57,15 +60,19 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 // no handler sees the URL, and nothing is sent (INT-06, EXC-02, EXC-07, MATCH-27).
 func TestBlockedIsAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/closed/1>x</a><a href=/open>x</a>")),
-			Robots: robotsText("User-agent: *\nDisallow: /closed\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") })})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/closed/1>x</a><a href=/open>x</a>")),
+			Robots: robotsText("User-agent: *\nDisallow: /closed\n", 0, func(p string) bool {
+				return strings.HasPrefix(p, "/closed")
+			})})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://a.test/closed/2")
 		var mu sync.Mutex
 		rules, handled := map[string]string{}, map[string]bool{}
 		c.Hooks.VisitRefused = func(l storage.Lease, d decorum.Decision) {
 			mu.Lock()
 			defer mu.Unlock()
-			if r, ok := errors.AsType[*gate.Refusal](d.Err()); ok && errors.Is(d.Err(), decorum.Disallowed) && d.Line == r.Verdict.Line {
+			if r, ok := errors.AsType[*gate.Refusal](d.Err()); ok &&
+				errors.Is(d.Err(), decorum.Disallowed) && d.Line == r.Verdict.Line {
 				rules[l.URL.PathAndQuery()] = d.Rule
 			}
 		}
@@ -76,7 +83,8 @@ func TestBlockedIsAnEvent(t *testing.T) {
 			return c.LinksToFollow(ctx, v)
 		}
 		runCrawl(t, c)
-		for path, want := range map[string]string{"/closed/1": "disallow: /closed", "/closed/2": "disallow: /closed", "/open": "", "/": ""} {
+		for path, want := range map[string]string{"/closed/1": "disallow: /closed",
+			"/closed/2": "disallow: /closed", "/open": "", "/": ""} {
 			if rules[path] != want || handled[path] != (want == "") {
 				t.Errorf("%s: refused by %q, want %q; handled %t", path, rules[path], want, handled[path])
 			}

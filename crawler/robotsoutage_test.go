@@ -20,8 +20,10 @@ import (
 // failingRobots returns the robots.txt of a site that asks for a rest of an hour and disallows /x.
 // Between two times it fails, in a different way for each request.
 func failingRobots(from, to time.Time) func(time.Time) crawltest.RobotsSpec {
-	reasons := []crawltest.Response{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
-	good := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), CrawlDelay: time.Hour, IsDisallowed: hasPrefixFunc("/x")}
+	reasons := []crawltest.Response{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429),
+		{Fault: crawltest.Hang}, crawltest.Status(500)}
+	good := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"),
+		CrawlDelay: time.Hour, IsDisallowed: hasPrefixFunc("/x")}
 	return func(at time.Time) crawltest.RobotsSpec {
 		if at.Before(from) || !at.Before(to) {
 			return good
@@ -70,8 +72,10 @@ func TestLongOutage(t *testing.T) {
 		begin := time.Now()
 		page, latency := crawltest.StaticPage(crawltest.HTML("a page")), crawltest.Latency{Base: time.Second}
 		web := crawltest.New(
-			crawltest.Site{Host: "known.test", Fallback: page, Latency: latency, Robots: failingRobots(begin.Add(30*time.Hour), begin.Add(40*day))},
-			crawltest.Site{Host: "new.test", Fallback: page, Latency: latency, Robots: failingRobots(begin, begin.Add(40*day))})
+			crawltest.Site{Host: "known.test", Fallback: page, Latency: latency,
+				Robots: failingRobots(begin.Add(30*time.Hour), begin.Add(40*day))},
+			crawltest.Site{Host: "new.test", Fallback: page, Latency: latency,
+				Robots: failingRobots(begin, begin.Add(40*day))})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		const pages = 200 // per host
 		crawlFor(t, web, file, 3*day, func(c *crawler.Crawler) {
@@ -112,16 +116,19 @@ func TestLongOutage(t *testing.T) {
 					closed++
 				}
 			}
-			t.Logf("%s: out of reach from %v on; %d pages before, %d in the 30 days from then, %d until it ended, %d in all, %d of them under /x",
+			t.Logf("%s: out of reach from %v on; %d pages before, %d in the 30 days from then, %d until it ended, "+
+				"%d in all, %d of them under /x",
 				host, outage[host].Sub(begin), before, during, after, len(visits), closed)
 			ruled := host == "known.test"
-			if during != 0 || after == 0 || len(visits)-closed != want || ruled != (before > 0) || ruled != (closed == 0) {
+			if during != 0 || after == 0 || len(visits)-closed != want ||
+				ruled != (before > 0) || ruled != (closed == 0) {
 				t.Errorf("%s: want %d pages but for those under /x, none in the 30 days and some after", host, want)
 			}
 		}
 		store := openBolt(t, file)
 		defer store.Close()
-		if n, err := countsOf(store); err != nil || n.QueuedURLs != 0 || n.SeenURLs != 2*pages || n.ParkedURLs != n.SeenURLs-len(pageTimes(log, "known.test"))-len(pageTimes(log, "new.test")) {
+		if n, err := countsOf(store); err != nil || n.QueuedURLs != 0 || n.SeenURLs != 2*pages ||
+			n.ParkedURLs != n.SeenURLs-len(pageTimes(log, "known.test"))-len(pageTimes(log, "new.test")) {
 			t.Errorf("%+v, %v: want all pages that were not visited to be parked, and none lost", n, err)
 		}
 	})
@@ -189,8 +196,10 @@ func TestSleepOf31Days(t *testing.T) {
 			}
 			requested[host] = true
 		}
-		if before, all := len(pageTimes(log[:first], "open.test")), len(pageTimes(log, "open.test")); before >= pages || all != pages+1 {
-			t.Errorf("open.test: %d pages before the sleep and %d in all, want %d, one of them twice", before, all, pages)
+		if before, all := len(pageTimes(log[:first], "open.test")), len(pageTimes(log, "open.test")); before >= pages ||
+			all != pages+1 {
+			t.Errorf("open.test: %d pages before the sleep and %d in all, want %d, one of them twice", before, all,
+				pages)
 		}
 		if n := len(pageTimes(log, "shut.test")); n != 0 {
 			t.Errorf("shut.test: %d pages, want none: its robots.txt was requested only in a few hours and days", n)
@@ -226,7 +235,8 @@ func TestRulesThatHoldBriefly(t *testing.T) {
 					host := fmt.Sprintf("h%d.test", i)
 					patterns = append(patterns, "http://"+host+"/%d")
 					sites = append(sites, crawltest.Site{Host: host, Robots: crawltest.StaticRobots(rules),
-						Fallback: crawltest.StaticPage(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: tt.latency}})
+						Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
+						Latency:  crawltest.Latency{Base: tt.latency}})
 				}
 				web := crawltest.New(sites...)
 				c := newDirectCrawl(t, web, newMemoryStore())

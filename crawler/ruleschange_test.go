@@ -21,9 +21,11 @@ import (
 // cached for maxAge.
 func changingRobots(from, to time.Time, maxAge time.Duration) func(time.Time) crawltest.RobotsSpec {
 	return func(at time.Time) crawltest.RobotsSpec {
-		r := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /never\n"), IsDisallowed: hasPrefixFunc("/never")}
+		r := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /never\n"),
+			IsDisallowed: hasPrefixFunc("/never")}
 		if !at.Before(from) && at.Before(to) {
-			r = crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /flip\n"), IsDisallowed: hasPrefixFunc("/flip")}
+			r = crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /flip\n"),
+				IsDisallowed: hasPrefixFunc("/flip")}
 		}
 		r.Response.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(maxAge.Seconds())))
 		return r
@@ -106,7 +108,8 @@ func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 			flips[i]++
 		}
 	}
-	t.Logf("%d pages in %v; of /flip: %d before it was closed, %d while it was (known after %v), %d after (known after %v)", pages, time.Since(begin),
+	t.Logf("%d pages in %v; of /flip: %d before it was closed, %d while it was (known after %v), %d after (known "+
+		"after %v)", pages, time.Since(begin),
 		flips[0], flips[1], known[1].Sub(begin.Add(2*unit)), flips[2], known[2].Sub(begin.Add(5*unit)))
 	if flips[0] == 0 || flips[1] != 0 || flips[2] == 0 || pages != urls {
 		t.Errorf("%d pages, %v of /flip; want %d, and none of /flip while it was closed", pages, flips, urls)
@@ -121,7 +124,8 @@ type unparkRecorder struct {
 	otherOrigins int // evaluated URLs of other origins than the one named
 }
 
-func (w *unparkRecorder) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (w *unparkRecorder) UnparkMatchingURLs(ctx context.Context, o decorum.Origin,
+	shouldUnpark func(storage.Entry) bool) (int, error) {
 	w.mu.Lock()
 	w.unparked[o] = append(w.unparked[o], time.Now())
 	w.mu.Unlock()
@@ -142,7 +146,8 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		const pages, keep = 5000, 20 * time.Minute
-		ofA, ofB := changingRobots(begin.Add(2*keep), begin.Add(4*keep), keep), changingRobots(begin, begin.Add(keep), keep)
+		ofA, ofB := changingRobots(begin.Add(2*keep), begin.Add(4*keep), keep),
+			changingRobots(begin, begin.Add(keep), keep)
 		page := crawltest.StaticPage(crawltest.HTML("a page"))
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Fallback: page, Robots: ofA},
@@ -181,12 +186,15 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 			}
 			unparked := store.unparked[u.Origin()]
 			if want := []int{3, 3, 2}[i]; len(fetched) != want || len(unparked) != want || visits != pages {
-				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want %d, %d and as many", o, visits, len(fetched), len(unparked), pages, want)
+				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want %d, %d and as many", o, visits,
+					len(fetched), len(unparked), pages, want)
 				continue
 			}
 			for i := range unparked {
-				if next := time.Second + time.Millisecond; unparked[i].Before(fetched[i]) || unparked[i].Sub(fetched[i]) > 2*next {
-					t.Errorf("%s: file %d was known at %v, and URLs were judged again at %v", o, i, fetched[i].Sub(begin), unparked[i].Sub(begin))
+				if next := time.Second + time.Millisecond; unparked[i].Before(fetched[i]) ||
+					unparked[i].Sub(fetched[i]) > 2*next {
+					t.Errorf("%s: file %d was known at %v, and URLs were judged again at %v", o, i,
+						fetched[i].Sub(begin), unparked[i].Sub(begin))
 				}
 			}
 		}
@@ -219,7 +227,8 @@ func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 		const pages, every = 200, 2 * time.Hour
 		begin := time.Now()
 		from, to, end := begin.Add(5*time.Hour), begin.Add(15*time.Hour), begin.Add(24*time.Hour)
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")), Robots: changingRobots(from, to, time.Hour)})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
+			Robots: changingRobots(from, to, time.Hour)})
 		store := revisitingStore{newMemoryStore(), every}
 		c := newDirectCrawl(t, web, store)
 		queueURLs(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
@@ -230,7 +239,8 @@ func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 			cancel()
 			time.Sleep(time.Minute)
 		}
-		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot",
+			AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 		visits := map[string][3]int{} // of each page: before, while disallowed, after

@@ -89,7 +89,8 @@ func randomDuration(rng *rand.Rand, lo, hi time.Duration) time.Duration {
 // newRandomWeb returns hosts with the given number of requests each, robots.txt included. Every
 // second host asks for a Crawl-delay. All answers of a host take the same time, so that their order
 // makes no difference.
-func newRandomWeb(rng *rand.Rand, hosts, requests int, minDelay time.Duration, delays, latencies durationRange) *randomWeb {
+func newRandomWeb(rng *rand.Rand, hosts, requests int, minDelay time.Duration, delays,
+	latencies durationRange) *randomWeb {
 	c := &randomWeb{requests: hosts * requests, hostTimes: map[string]time.Duration{}}
 	sites := make([]crawltest.Site, hosts)
 	for i := range sites {
@@ -159,7 +160,8 @@ func TestCrawlAtScale(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				const minDelay = time.Second
-				generated := newRandomWeb(rand.New(rand.NewPCG(*randomSeed, 1)), hosts, 20, minDelay, durationRange{0, 5 * time.Second}, durationRange{time.Millisecond, 3 * time.Second})
+				generated := newRandomWeb(rand.New(rand.NewPCG(*randomSeed, 1)), hosts, 20, minDelay,
+					durationRange{0, 5 * time.Second}, durationRange{time.Millisecond, 3 * time.Second})
 				busy := float64(generated.totalTime) / float64(generated.maxHostTime())
 				crawl := newDirectCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
 				crawl.Settings.Workers = max(1, int(tt.workers*busy))
@@ -197,7 +199,8 @@ func TestCrawlAtScaleOverSockets(t *testing.T) {
 	if *fullSize {
 		hosts, requests, minDelay = 500, 100, 500*time.Millisecond
 	}
-	generated := newRandomWeb(rand.New(rand.NewPCG(*randomSeed, 3)), hosts, requests, minDelay, durationRange{0, minDelay * 3 / 2}, durationRange{time.Millisecond, 20 * time.Millisecond})
+	generated := newRandomWeb(rand.New(rand.NewPCG(*randomSeed, 3)), hosts, requests, minDelay,
+		durationRange{0, minDelay * 3 / 2}, durationRange{time.Millisecond, 20 * time.Millisecond})
 	server, err := generated.web.Start("")
 	if err != nil {
 		t.Fatal(err)

@@ -36,12 +36,15 @@ func TestCrawlsShareHostsAndAddresses(t *testing.T) {
 		shared, brakes := politeness.NewSharedHosts(), &politeness.Brakes{}
 		var running sync.WaitGroup
 		var crawls []*crawler.Crawler
-		for i, cfg := range []politeness.LimiterConfig{{IPConcurrency: 2, IPDelay: time.Second}, {IPConcurrency: 3}, {IPConcurrency: 4, CrawlRequestsPerSecond: 5}} {
+		for i, cfg := range []politeness.LimiterConfig{{IPConcurrency: 2, IPDelay: time.Second}, {IPConcurrency: 3},
+			{IPConcurrency: 4, CrawlRequestsPerSecond: 5}} {
 			c := newCrawl(t, web, newMemoryStore())
 			c.Fetcher, c.Limiter, c.Brakes = newFetcher(t, addressedWeb{web, addrOf}), shared.NewLimiter(cfg), brakes
-			c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
+			c.Frontier = frontier.New(newMemoryStore(),
+				frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 			c.Policy.Delay = time.Duration(1+i) * time.Second
-			c.Settings = crawler.Settings{ProductToken: "testbot", Workers: []int{1, 8, 64}[i], MaxAttempts: 50, GracePeriod: time.Minute}
+			c.Settings = crawler.Settings{ProductToken: "testbot", Workers: []int{1, 8, 64}[i],
+				MaxAttempts: 50, GracePeriod: time.Minute}
 			for h := range hosts {
 				addSeeds(t, c, numberedSeeds(pages, fmt.Sprintf("h%d.test", h), fmt.Sprint(i))...)
 			}

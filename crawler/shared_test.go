@@ -18,7 +18,8 @@ import (
 )
 
 // newHostSharingCrawl returns a crawl like newCrawl's that shares hosts with others.
-func newHostSharingCrawl(t *testing.T, web *crawltest.Web, hosts *politeness.SharedHosts, delay time.Duration, seeds ...string) *crawler.Crawler {
+func newHostSharingCrawl(t *testing.T, web *crawltest.Web, hosts *politeness.SharedHosts, delay time.Duration,
+	seeds ...string) *crawler.Crawler {
 	t.Helper()
 	store := newMemoryStore()
 	c := newDirectCrawl(t, web, store)
@@ -54,7 +55,9 @@ func numberedSeeds(n int, host, name string) (seeds []string) {
 
 // exchangesByCrawl returns the exchanges with a host, in order, and by crawl those that are pages
 // of its seeds.
-func exchangesByCrawl(log []crawltest.Exchange, host string) (all []crawltest.Exchange, own map[string][]crawltest.Exchange) {
+func exchangesByCrawl(
+	log []crawltest.Exchange, host string,
+) (all []crawltest.Exchange, own map[string][]crawltest.Exchange) {
 	own = map[string][]crawltest.Exchange{}
 	for _, x := range log {
 		if path, ok := strings.CutPrefix(x.URL, "http://"+host+"/"); ok {
@@ -79,7 +82,8 @@ func checkGaps(t *testing.T, log []crawltest.Exchange, gap time.Duration) {
 }
 
 func newOneHostWeb(latency time.Duration) *crawltest.Web {
-	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: latency}})
+	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+		Latency: crawltest.Latency{Base: latency}})
 }
 
 // TestCrawlsShareAHost: three crawls of the same pace together visit a host at that pace, without

@@ -105,15 +105,19 @@ func (l *sitemapLastmodSummary) addEntries(listed []sitemap.Entry) {
 // all its pages, three or more, were modified just now: within the hour, or all at the same time
 // within a day. Then the dates say when the sitemap was generated.
 func (l *sitemapLastmodSummary) hasCredibleDates(now time.Time) bool {
-	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) && !l.earliest.Before(now.Add(-24*time.Hour))
+	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) &&
+		!l.earliest.Before(now.Add(-24*time.Hour))
 	return l.count > 0 && (l.count < 3 || !isRecent)
 }
 
 // rescheduleModifiedPages makes pages due at once that the sitemap claims were modified after their
 // last visit, as far as the accuracy of their origins allows.
 func (p *prerequisites) rescheduleModifiedPages(ctx context.Context, sitemapReader *sitemapReader) error {
-	r := lastmodRescheduler{prerequisites: p, sitemapVisitEnd: sitemapReader.visit.End, remainingQuotaByOrigin: map[decorum.Origin]int{}}
-	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleModifiedPages(ctx, listed) })
+	r := lastmodRescheduler{prerequisites: p, sitemapVisitEnd: sitemapReader.visit.End,
+		remainingQuotaByOrigin: map[decorum.Origin]int{}}
+	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error {
+		return r.rescheduleModifiedPages(ctx, listed)
+	})
 	return failed
 }
 
@@ -166,7 +170,8 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 }
 
 // reschedule makes those of pages due that were visited before they were modified, and counts them.
-func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
+func (r *lastmodRescheduler) reschedule(ctx context.Context,
+	pages ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rescheduled, err = r.prerequisites.frontier.RescheduleByLastmod(ctx, pages...)
 	r.prerequisites.counters.count(func(s *Stats) { s.RescheduledBySitemap += int64(rescheduled) })
 	return rescheduled, err

@@ -19,7 +19,8 @@ func TestSitemapsAreBounded(t *testing.T) {
 			return sitemapPage("sitemapindex", urls...)(r)
 		}
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+				Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
 			crawltest.Site{Host: "b.test", Fallback: endless})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxSitemapsPerHost = 30
@@ -42,10 +43,12 @@ func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 		}
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Robots: robotsText("User-agent: *\nSitemap: http://a.test/index\n", 0, nil),
-				Pages:    map[string]crawltest.PageFunc{"/": pageWithLinks("/late"), "/late": pageWithLinks("http://b.test/"), "/index": sitemapPage("sitemapindex", endless...)},
+				Pages: map[string]crawltest.PageFunc{"/": pageWithLinks("/late"),
+					"/late": pageWithLinks("http://b.test/"), "/index": sitemapPage("sitemapindex", endless...)},
 				Fallback: sitemapPage("urlset")},
 			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nSitemap: http://b.test/own\n", 0, nil),
-				Pages:    map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(), "/own": sitemapPage("urlset", "http://b.test/listed")},
+				Pages: map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(),
+					"/own": sitemapPage("urlset", "http://b.test/listed")},
 				Fallback: sitemapPage("urlset")})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxSitemapsPerHost = 6

@@ -163,7 +163,8 @@ func (r *sitemapReader) logFlaws() {
 		r.prerequisites.log.Info("sitemap has an entry that is not used", "url", r.visit.URL(), "why", f)
 	}
 	if r.omittedFlawCount > 0 {
-		r.prerequisites.log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.omittedFlawCount)
+		r.prerequisites.log.Info("sitemap has more entries that are not used", "url", r.visit.URL(),
+			"count", r.omittedFlawCount)
 	}
 	if r.refusedCrossSubmitCount > 0 {
 		r.prerequisites.log.Info("sitemap lists pages of sites that do not name it in robots.txt; they are not queued",
@@ -209,10 +210,12 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
 		if s.IsSitemap {
-			e.Source, e.PriorityClass, e.PriorityRank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
+			e.Source, e.PriorityClass, e.PriorityRank, e.Depth = storage.SourcePrerequisite,
+				storage.ClassEarly, 0, v.Lease.Depth+1
 			e.CallbackData = v.Lease.CallbackData // a declared index declares its sitemaps
 			if e.Depth > maxSitemapNesting {
-				p.log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)
+				p.log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(),
+					"limit", maxSitemapNesting)
 				continue
 			}
 		}
@@ -235,7 +238,8 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 // through indexes, up to Settings.MaxSitemapsPerHost for each host. The limit is per host, so
 // endless sitemaps of one host neither starve other hosts nor fill the queue. Scope bounds pages;
 // this limit bounds sitemaps.
-func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
+func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin,
+	sitemaps []storage.Entry) error {
 	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {
 		remaining, warned := p.hostSitemapQuotas.remainingAndMarkWarned(host, p.settings.MaxSitemapsPerHost)

@@ -44,14 +44,16 @@ func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []stri
 	broken := sitemapPage("urlset", pages("broken", 5)...)(crawltest.PageRequest{})
 	broken.Body = strings.Replace(broken.Body, "</urlset>", "<url><loc", 1)
 	site := crawltest.Site{
-		Host:   "a.test",
-		Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/maps/1.xml\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
+		Host: "a.test",
+		Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/maps/1.xml\n", 0,
+			func(p string) bool { return strings.HasPrefix(p, "/closed") }),
 		Pages: map[string]crawltest.PageFunc{
 			"/maps/1.xml":   sitemapPage("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
 			"/maps/2.xml":   crawltest.StaticPage(crawltest.Redirect(302, "/maps/two.xml")),
 			"/maps/two.xml": sitemapPage("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
 			"/maps/3.xml": sitemapPage("sitemapindex", "http://a.test/maps/packed.xml", "http://a.test/maps/broken.xml",
-				"http://cdn.test/elsewhere.xml", "http://a.test/closed.xml", "http://a.test/maps/old.xml", "http://a.test/maps/big.xml"),
+				"http://cdn.test/elsewhere.xml", "http://a.test/closed.xml", "http://a.test/maps/old.xml",
+				"http://a.test/maps/big.xml"),
 			"/maps/top.xml":    sitemapPage("urlset", append(pages("top", 3), pages("closed", 3)...)...),
 			"/maps/packed.xml": gzippedSitemap(t, pages("packed", 5)...),
 			"/maps/broken.xml": crawltest.StaticPage(broken),
@@ -63,8 +65,10 @@ func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []stri
 		},
 		Fallback: crawltest.StaticPage(crawltest.HTML("a page without links")),
 	}
-	cdn := crawltest.Site{Host: "cdn.test", Pages: map[string]crawltest.PageFunc{"/elsewhere.xml": sitemapPage("urlset", pages("elsewhere", 4)...)}}
-	open = slices.Concat([]string{"http://a.test/"}, pages("top", 3), pages("packed", 5), pages("broken", 5), pages("moved", 4), pages("elsewhere", 4), big)
+	cdn := crawltest.Site{Host: "cdn.test",
+		Pages: map[string]crawltest.PageFunc{"/elsewhere.xml": sitemapPage("urlset", pages("elsewhere", 4)...)}}
+	open = slices.Concat([]string{"http://a.test/"}, pages("top", 3), pages("packed", 5), pages("broken", 5),
+		pages("moved", 4), pages("elsewhere", 4), big)
 	return []crawltest.Site{site, cdn}, open, slices.Concat(pages("closed", 3), pages("never", 3))
 }
 
@@ -97,26 +101,31 @@ func TestSitemapBody(t *testing.T) {
 	for i := range 300 {
 		urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
 	}
-	for name, sitemap := range map[string]crawltest.PageFunc{"plain": sitemapPage("urlset", urls...), "packed": gzippedSitemap(t, urls...)} {
+	for name, sitemap := range map[string]crawltest.PageFunc{"plain": sitemapPage("urlset", urls...),
+		"packed": gzippedSitemap(t, urls...)} {
 		for _, tt := range []struct{ limit, page, minPages, maxPages int }{
-			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40}, {math.MaxInt, 1000, 300, 300},
+			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40},
+			{math.MaxInt, 1000, 300, 300},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{
 					Host: "a.test", Robots: robotsText("Sitemap: http://a.test/map\n", 0, nil),
-					Pages: map[string]crawltest.PageFunc{"/map": sitemap}, Fallback: crawltest.StaticPage(crawltest.HTML("x")),
+					Pages:    map[string]crawltest.PageFunc{"/map": sitemap},
+					Fallback: crawltest.StaticPage(crawltest.HTML("x")),
 				})
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/")
 				c.Settings.MaxSitemapBody = int64(tt.limit)
 				var err error
-				c.Fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
+				c.Fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+					Transport: web, MaxBody: int64(tt.page)})
 				if err != nil {
 					t.Fatal(err)
 				}
 				runCrawl(t, c)
 				// robots.txt, the seed and the sitemap
 				if pages := len(web.Log()) - 3; pages < tt.minPages || pages > tt.maxPages {
-					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit, pages, tt.minPages, tt.maxPages)
+					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit,
+						pages, tt.minPages, tt.maxPages)
 				}
 			})
 		}
@@ -132,18 +141,24 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 		}
 		others := crawltest.StaticPage(crawltest.HTML("page"))
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: http://a.test/deep/index.xml\n"),
+			crawltest.Site{Host: "a.test", Fallback: others,
+				Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: " +
+					"http://a.test/deep/index.xml\n"),
 				Pages: map[string]crawltest.PageFunc{"/deep/map.xml": sitemapPage("urlset",
-					"http://a.test/above", "https://a.test/secure", "http://b.test/named", "http://c.test/not-named", "http://d.test/new"),
+					"http://a.test/above", "https://a.test/secure", "http://b.test/named",
+					"http://c.test/not-named", "http://d.test/new"),
 					"/deep/index.xml": sitemapPage("sitemapindex", "http://a.test/deep/child.xml"),
-					"/deep/child.xml": sitemapPage("urlset", "http://a.test/by-index", "https://a.test/by-index", "http://b.test/not-by-index")}},
+					"/deep/child.xml": sitemapPage("urlset", "http://a.test/by-index", "https://a.test/by-index",
+						"http://b.test/not-by-index")}},
 			crawltest.Site{Host: "b.test", Fallback: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
 			crawltest.Site{Host: "c.test", Fallback: others, Robots: slow("")},
 			crawltest.Site{Host: "d.test", Fallback: others, Robots: slow("")})
-		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Mode: frontier.AnyScope}, "http://b.test/", "http://c.test/", "https://a.test/")
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Mode: frontier.AnyScope}, "http://b.test/",
+			"http://c.test/", "https://a.test/")
 		runCrawl(t, c)
 		_, times := countRequests(web.Log())
-		for u, want := range map[string]int{"http://a.test/above": 1, "https://a.test/secure": 1, "http://b.test/named": 1,
+		for u, want := range map[string]int{"http://a.test/above": 1,
+			"https://a.test/secure": 1, "http://b.test/named": 1,
 			"http://c.test/not-named": 0, "http://d.test/new": 1,
 			"http://a.test/by-index": 1, "https://a.test/by-index": 1, "http://b.test/not-by-index": 0} {
 			if times[u] != want {
@@ -166,7 +181,8 @@ func TestSitemapsOfTwoHosts(t *testing.T) {
 				"/maps/index.xml": sitemapPage("sitemapindex", "http://b.test/maps/1.xml"),
 				"/maps/1.xml":     sitemapPage("urlset", "http://a.test/x", "http://b.test/x"),
 			}})
-		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/", "http://b.test/"))
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{},
+			"http://a.test/", "http://b.test/"))
 		_, times := countRequests(web.Log())
 		for _, u := range []string{"http://a.test/x", "http://b.test/x"} {
 			if times[u] != 1 {
@@ -191,7 +207,8 @@ func TestIndexesWithoutEnd(t *testing.T) {
 				}
 				return crawltest.HTML("page")
 			}})
-		runCrawl(t, newScopedCrawl(t, web, memory.New(memory.Config{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
+		runCrawl(t, newScopedCrawl(t, web, memory.New(memory.Config{}),
+			frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
 		indexes, redirects := 0, 0
 		for _, path := range requestedPages(web) {
 			if strings.HasPrefix(path, "/i/") {

@@ -21,7 +21,8 @@ type stallingStore struct {
 	stalled atomic.Bool
 }
 
-func (s *stallingStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
+func (s *stallingStore) Lease(ctx context.Context, now time.Time, ttl time.Duration,
+	max int) ([]storage.Lease, storage.Wait, error) {
 	if s.stalled.Load() {
 		return nil, storage.Wait{}, fmt.Errorf("cannot write: no space left on device: %w", storage.ErrWriteStalled)
 	}

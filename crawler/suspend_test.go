@@ -64,7 +64,8 @@ func TestWholeHostIsSuspended(t *testing.T) {
 func TestARunMayWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, store := crawltest.New(longDelaySites["Crawl-delay"]), newMemoryStore()
-		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err,
+			frontier.ErrOnlySuspendedLeft) {
 			t.Fatal(err)
 		}
 		c := newCrawl(t, web, store)

@@ -71,7 +71,8 @@ func (r *CachedTDMRep) pagesAwaitRetry() bool {
 // NewVerdictFunc returns a function that evaluates an origin's URLs by its robots.txt and by the
 // tdmrep.json in the notes, as a crawl does while both are valid. The function is nil if no rules
 // are known.
-func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes,
+	o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	rules, err := robotsGate.VerdictFunc(ctx, o)
 	if err != nil || rules == nil || !aiuse.PurposesIncludeTDM(robotsGate.Purposes()) {
 		return rules, err
@@ -174,7 +175,8 @@ func (p *prerequisites) loadCachedTDMRep(ctx context.Context, o decorum.Origin) 
 // tdmrepClearance decides by the origin's tdmrep.json whether a page that robots.txt has cleared
 // may be visited, if the crawl mines text and data. It returns cl, or a clearance for the file
 // itself if that must be fetched first.
-func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, decorum.Decision, error) {
+func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease,
+	cl gate.Clearance) (gate.Clearance, decorum.Decision, error) {
 	o, now := cl.URL().Origin(), p.now()
 	kind := visitKindOf(l, cl)
 	if !kind.IsPage() && kind != RobotsRefresh || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(p.gate.Purposes()) {
@@ -219,7 +221,8 @@ func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl
 
 // decision returns how r decides about a visit to u at now for these purposes: the page waits for
 // the file, or the file reserves u, or the visit may proceed. file is the robots.txt that allows u.
-func (r *CachedTDMRep) decision(now time.Time, u decorum.URL, purposes []string, file gate.FetchSummary) (decorum.Decision, error) {
+func (r *CachedTDMRep) decision(now time.Time, u decorum.URL, purposes []string,
+	file gate.FetchSummary) (decorum.Decision, error) {
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
 		return tdmrepPostponedDecision(u, decorum.Unreachable, r.RefetchAt), nil
 	}
@@ -281,7 +284,8 @@ func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (lea
 	}
 	p.tdmrepCache.put(o, r)
 	if r.pagesAwaitRetry() {
-		p.log.Warn("origin held: its tdmrep.json cannot be fetched", "origin", o, "attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
+		p.log.Warn("origin held: its tdmrep.json cannot be fetched", "origin", o, "attempts",
+			r.ConsecutiveFailures, "again_at", r.RefetchAt)
 		return result, p.frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
 	}
 	if !bytes.Equal(r.Body, before.Body) {
@@ -299,11 +303,13 @@ func (p *prerequisites) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDM
 		r.ConsecutiveFailures++
 		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.ConsecutiveFailures-1, maxTDMRepFailures))
 		if r.ConsecutiveFailures >= maxTDMRepFailures {
-			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil = maxTDMRepFailures, v.End.Add(p.settings.TDMRepTTL), v.End.Add(maxGrace)
+			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil = maxTDMRepFailures,
+				v.End.Add(p.settings.TDMRepTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}
-	r = CachedTDMRep{FetchedAt: v.End, RefetchAt: v.End.Add(p.settings.TDMRepTTL), firstUseGraceUntil: v.End.Add(maxGrace)}
+	r = CachedTDMRep{FetchedAt: v.End, RefetchAt: v.End.Add(p.settings.TDMRepTTL),
+		firstUseGraceUntil: v.End.Add(maxGrace)}
 	if !v.OK() {
 		return &r
 	}

@@ -18,7 +18,8 @@ const tdmrepPath = "/.well-known/tdmrep.json"
 // tdmrepSite returns a site with pages and a tdmrep.json.
 func tdmrepSite(file crawltest.PageFunc, robots string) crawltest.Site {
 	page := pageWithHeader("<a href=/>x</a><a href=/a>x</a><a href=/b>x</a><a href=/closed/c>x</a><a href=/d>x</a>")
-	return crawltest.Site{Host: "a.test", Fallback: page, MaxConcurrency: 4, Pages: map[string]crawltest.PageFunc{tdmrepPath: file},
+	return crawltest.Site{Host: "a.test", Fallback: page, MaxConcurrency: 4,
+		Pages:  map[string]crawltest.PageFunc{tdmrepPath: file},
 		Robots: robotsText("User-agent: *\n"+robots, 0, nil)}
 }
 
@@ -54,9 +55,12 @@ func TestTDMRep(t *testing.T) {
 		{"no purpose", jsonFile(closed), "Allow: /", nil, 0, all},
 		{"there is none", crawltest.StaticPage(crawltest.Status(404)), "Allow: /", []string{"ai-train"}, 1, all},
 		{"a page in its place", pageWithHeader("<p>not found</p>"), "Allow: /", []string{"ai-train"}, 1, all},
-		{"led elsewhere", crawltest.StaticPage(crawltest.Redirect(301, "/x")), "Allow: /", []string{"ai-train"}, 1, all},
-		{"half of one", jsonFile(`[{"location": "/closed/", "tdm-reservation": 1}, {"loc`), "Allow: /", []string{"ai-train"}, 1, open},
-		{"robots.txt opens a part of the site to the use", jsonFile(closed), "Content-Usage: / train-ai=n\nContent-Usage: /a train-ai=y\nContent-Usage: /closed/ train-ai=y\nAllow: /",
+		{"led elsewhere", crawltest.StaticPage(crawltest.Redirect(301, "/x")), "Allow: /",
+			[]string{"ai-train"}, 1, all},
+		{"half of one", jsonFile(`[{"location": "/closed/", "tdm-reservation": 1}, {"loc`), "Allow: /",
+			[]string{"ai-train"}, 1, open},
+		{"robots.txt opens a part of the site to the use", jsonFile(closed),
+			"Content-Usage: / train-ai=n\nContent-Usage: /a train-ai=y\nContent-Usage: /closed/ train-ai=y\nAllow: /",
 			[]string{"ai-train"}, 1, []string{"/a"}},
 		{"not to be read", jsonFile(closed), "Disallow: /.well-known", []string{"ai-train"}, 0, all},
 		{"fails on", crawltest.StaticPage(crawltest.Status(503)), "Allow: /", []string{"ai-train"}, 3, all},
@@ -65,7 +69,8 @@ func TestTDMRep(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(tdmrepSite(tt.file, tt.robots))
-				c := newPurposeCrawl(t, web, newMemoryStore(), tt.purposes, "http://a.test/", "http://a.test/a", "http://a.test/b", "http://a.test/closed/c", "http://a.test/d")
+				c := newPurposeCrawl(t, web, newMemoryStore(), tt.purposes, "http://a.test/", "http://a.test/a",
+					"http://a.test/b", "http://a.test/closed/c", "http://a.test/d")
 				c.Policy.Concurrency = 4
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
@@ -75,11 +80,14 @@ func TestTDMRep(t *testing.T) {
 				if before := got[:min(len(want), len(got))]; !slices.Equal(before, want) {
 					t.Errorf("asked %q before pages, want %q", before, want)
 				}
-				pages := slices.DeleteFunc(got, func(p string) bool { return p == "/robots.txt" || p == tdmrepPath || p == "/x" })
+				pages := slices.DeleteFunc(got, func(p string) bool {
+					return p == "/robots.txt" || p == tdmrepPath || p == "/x"
+				})
 				if slices.Sort(pages); !slices.Equal(pages, tt.pages) {
 					t.Errorf("pages %q, want %q", pages, tt.pages)
 				}
-				if s := c.Stats(); s.BlockedURLs != int64(len(all)-len(tt.pages)) || s.TDMRepFetches != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.SitemapFetches != 0 {
+				if s := c.Stats(); s.BlockedURLs != int64(len(all)-len(tt.pages)) ||
+					s.TDMRepFetches != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.SitemapFetches != 0 {
 					t.Errorf("%+v", s)
 				}
 				checkPoliteness(t, web, time.Second)
@@ -106,17 +114,22 @@ func TestTDMRepOfASlowHost(t *testing.T) {
 		ttl  time.Duration // of the tdmrep.json
 		want []string
 	}{
-		{"robots.txt is short-lived", 24 * time.Hour, []string{"/robots.txt", tdmrepPath, "/robots.txt", "/1", "/robots.txt", "/2", "/robots.txt", "/3"}},
-		{"both are", time.Minute, []string{"/robots.txt", tdmrepPath, "/robots.txt", "/1", "/robots.txt", tdmrepPath, "/robots.txt", "/2", "/robots.txt", tdmrepPath, "/robots.txt", "/3"}},
+		{"robots.txt is short-lived", 24 * time.Hour,
+			[]string{"/robots.txt", tdmrepPath, "/robots.txt", "/1", "/robots.txt", "/2", "/robots.txt", "/3"}},
+		{"both are", time.Minute, []string{"/robots.txt", tdmrepPath, "/robots.txt", "/1", "/robots.txt", tdmrepPath,
+			"/robots.txt", "/2", "/robots.txt", tdmrepPath, "/robots.txt", "/3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const text = "User-agent: *\nCrawl-delay: 90\nAllow: /\n"
 				robots := crawltest.Text(text)
 				robots.Header.Set("Cache-Control", "max-age=60")
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")},
-					Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robots, CrawlDelay: 90 * time.Second})})
-				c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"),
+					Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")},
+					Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robots,
+						CrawlDelay: 90 * time.Second})})
+				c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/1",
+					"http://a.test/2", "http://a.test/3")
 				c.Settings.TDMRepTTL = tt.ttl
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
@@ -144,9 +157,11 @@ func TestTDMRepChanges(t *testing.T) {
 			if days > 2 {
 				return crawltest.Status(http.StatusBadGateway)
 			}
-			return crawltest.ResponseOfType("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
+			return crawltest.ResponseOfType("application/json",
+				fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: file},
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"),
+			Pages:  map[string]crawltest.PageFunc{tdmrepPath: file},
 			Robots: robotsText("User-agent: *\nAllow: /\n", 0, nil)})
 		store := newMemoryStore()
 		past := 0
@@ -173,7 +188,9 @@ func TestTDMRepChanges(t *testing.T) {
 			}
 			got := requestedPaths(web)[past:]
 			past += len(got)
-			if pages := slices.IndexFunc(got, func(p string) bool { return p != "/robots.txt" && p != tdmrepPath }); pages >= 0 {
+			if pages := slices.IndexFunc(got, func(p string) bool {
+				return p != "/robots.txt" && p != tdmrepPath
+			}); pages >= 0 {
 				slices.Sort(got[pages:])
 			}
 			if !slices.Equal(got, run.asks) {
@@ -187,7 +204,8 @@ func TestTDMRepChanges(t *testing.T) {
 // once a day, however many processes there are.
 func TestTDMRepOfSeveralCrawls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"),
+			Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")}})
 		store := newMemoryStore()
 		var seeds []string
 		for i := range 50 {

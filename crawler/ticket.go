@@ -55,7 +55,8 @@ func newTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errInvalidProofs}
 	}
 	if c.URL().Origin().Host() != p.Host() {
-		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errHostMismatch}
+		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(),
+			Kind: decorum.Unticketed, Err: errHostMismatch}
 	}
 	data := &ticketData{clearance: c, permit: p}
 	if c.IsForRobots() {

@@ -81,7 +81,8 @@ func TestTicketIsForOneRequestToOneURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := ticket
-	for _, url := range []string{"http://a.test/", "https://a.test/robots.txt", "http://a.test:81/robots.txt", "http://b.test/robots.txt", "", "%"} {
+	for _, url := range []string{"http://a.test/", "https://a.test/robots.txt", "http://a.test:81/robots.txt",
+		"http://b.test/robots.txt", "", "%"} {
 		if err := ticket.Redeem(url); !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("used for %q: %v, want Unticketed", url, err)
 		}

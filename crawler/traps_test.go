@@ -18,7 +18,8 @@ import (
 )
 
 // newScopedCrawl returns a crawl of web with a scope, in the year 2000 of bubbles.
-func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.ScopeConfig, seeds ...string) *crawler.Crawler {
+func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.ScopeConfig,
+	seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store)
 	cfg.CurrentYear = time.Now().Year()
@@ -77,14 +78,18 @@ func TestNoisyShop(t *testing.T) {
 					}
 					return crawltest.HTML(b.String())
 				}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: shop, Robots: func(at time.Time) crawltest.RobotsSpec {
-					if at.Before(ruleFrom) {
-						return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), CrawlDelay: 30 * time.Minute}
-					}
-					return crawltest.RobotsSpec{Response: crawltest.Text(clean), CrawlDelay: 10 * time.Second, RemoveCleanParams: func(path string) string {
-						return regexp.MustCompile(`\?ref=r\d+&(item=\d+)&sid=\d+$`).ReplaceAllString(path, "?$1")
-					}}
-				}})
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: shop,
+					Robots: func(at time.Time) crawltest.RobotsSpec {
+						if at.Before(ruleFrom) {
+							return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"),
+								CrawlDelay: 30 * time.Minute}
+						}
+						return crawltest.RobotsSpec{Response: crawltest.Text(clean), CrawlDelay: 10 * time.Second,
+							RemoveCleanParams: func(path string) string {
+								return regexp.MustCompile(`\?ref=r\d+&(item=\d+)&sid=\d+$`).ReplaceAllString(path,
+									"?$1")
+							}}
+					}})
 				seeds := []string{"http://a.test/"}
 				if tt.from == "all" {
 					for i := range items {
@@ -99,7 +104,8 @@ func TestNoisyShop(t *testing.T) {
 					item := fmt.Sprintf("item=%d", i)
 					// A product visited before may have used up its last noisy URL.
 					if n := after[item]; n != 1 && (n != 0 || before[item] == 0) {
-						t.Errorf("%s was requested %d times, and %d times before the rule was known", item, n, before[item])
+						t.Errorf("%s was requested %d times, and %d times before the rule was known", item, n,
+							before[item])
 					}
 				}
 				if (tt.ruleFrom > 0) != (len(before) > 0) || len(after) == 0 {
@@ -121,7 +127,9 @@ func TestTrapsEndByThemselves(t *testing.T) {
 			return n
 		}
 		page := func(links ...string) crawltest.Response { return pageWithLinks(links...)(crawltest.PageRequest{}) }
-		session := func(r crawltest.PageRequest) string { return fmt.Sprintf(";jsessionid=%016X", r.ReceivedAt.UnixNano()) }
+		session := func(r crawltest.PageRequest) string {
+			return fmt.Sprintf(";jsessionid=%016X", r.ReceivedAt.UnixNano())
+		}
 		web := crawltest.New(
 			crawltest.Site{Host: "events.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				var y, m, d int
@@ -132,7 +140,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				return page(next.Format("/2006/1/2"), "/about")
 			}},
 			crawltest.Site{Host: "days.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
-				return page(fmt.Sprintf("/day/%d", number(r.Path)+1), fmt.Sprintf("/day/%d", number(r.Path)+2), "/about")
+				return page(fmt.Sprintf("/day/%d", number(r.Path)+1),
+					fmt.Sprintf("/day/%d", number(r.Path)+2), "/about")
 			}},
 			crawltest.Site{Host: "session.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				return page("/"+session(r), "/a"+session(r), "/b"+session(r)+"?x=1")
@@ -159,7 +168,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 			seeds = append(seeds, "http://"+h+"/")
 		}
 		store := newMemoryStore()
-		c := newScopedCrawl(t, web, store, frontier.ScopeConfig{MaxURLsPerPattern: pattern, MaxRedirects: maxRedirects, MaxDepth: 10_000}, seeds...)
+		c := newScopedCrawl(t, web, store, frontier.ScopeConfig{MaxURLsPerPattern: pattern, MaxRedirects: maxRedirects,
+			MaxDepth: 10_000}, seeds...)
 		runCrawl(t, c)
 		visits := map[string]int{}
 		for _, x := range web.Log() {
@@ -173,7 +183,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		}
 		// Beside the trap each has a home page and, except session.test, "about".
 		for host, want := range map[string]int{
-			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern, "maze.test": 2 + 1 + maxRedirects,
+			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern,
+			"maze.test":   2 + 1 + maxRedirects,
 			"deeper.test": 2 * (1 + 3), // b/c three times, also below /about
 		} {
 			if visits[host] != want {
@@ -181,7 +192,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 			}
 		}
 		if s := c.Stats(); s.Redirects != maxRedirects+1 || s.RedirectsToNewURLs != maxRedirects {
-			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsToNewURLs, maxRedirects+1, maxRedirects)
+			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsToNewURLs,
+				maxRedirects+1, maxRedirects)
 		}
 		refusals, err := frontier.LoadRefusalCounts(t.Context(), store)
 		if err != nil {
@@ -191,7 +203,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		for _, r := range refusals {
 			reasons[r.Host] += r.Reason
 		}
-		for host, want := range map[string]frontier.RefusalReason{"events.test": "calendar", "days.test": "pattern_urls",
+		for host, want := range map[string]frontier.RefusalReason{"events.test": "calendar",
+			"days.test":  "pattern_urls",
 			"token.test": "pattern_urls", "deeper.test": "path_repeat", "maze.test": "redirects", "session.test": ""} {
 			if reasons[host] != want {
 				t.Errorf("%s: refused for %q, want %q", host, reasons[host], want)
@@ -207,7 +220,8 @@ func TestSessionsFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			if !strings.Contains(r.Path, ";jsessionid=") {
-				return crawltest.Redirect(http.StatusFound, r.Path+fmt.Sprintf(";jsessionid=%X", r.ReceivedAt.UnixNano()))
+				return crawltest.Redirect(http.StatusFound,
+					r.Path+fmt.Sprintf(";jsessionid=%X", r.ReceivedAt.UnixNano()))
 			}
 			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.ReceivedAt.UnixNano()))
 		}})

@@ -24,7 +24,8 @@ import (
 )
 
 // newPurposeCrawl returns a crawl of web for the purposes.
-func newPurposeCrawl(t *testing.T, web *crawltest.Web, store storage.Store, purposes []string, seeds ...string) *crawler.Crawler {
+func newPurposeCrawl(t *testing.T, web *crawltest.Web, store storage.Store, purposes []string,
+	seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
 	agent, err := robots.NewAgent("testbot")
@@ -76,8 +77,9 @@ func usageSite() crawltest.Site {
 		"/noindex":   pageWithHeader("<meta name=robots content=noindex>x"),
 		"/noarchive": pageWithHeader("x", "X-Robots-Tag", "noarchive"),
 		"/images":    pageWithHeader("x", "X-Robots-Tag", "noimageai"),
-		"/both":      pageWithHeader("<meta name=tdm-reservation content=0>x", "Content-Usage", "train-ai=y", "Content-Signal", "ai-train=no"),
-		"/broken":    pageWithHeader("x", "Content-Usage", `x="train-ai=n`),
+		"/both": pageWithHeader("<meta name=tdm-reservation content=0>x", "Content-Usage", "train-ai=y",
+			"Content-Signal", "ai-train=no"),
+		"/broken": pageWithHeader("x", "Content-Usage", `x="train-ai=n`),
 	}
 	var links strings.Builder
 	for path := range pages {
@@ -120,18 +122,22 @@ func TestContentIsWithheld(t *testing.T) {
 			for path, v := range k.visits {
 				if refused := v.ContentUsageAssessment().PurposeConflict; refused != nil {
 					withheld = append(withheld, path)
-					if v.Response.Body != nil || v.BodySHA256() != sha256.Sum256(nil) || !errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
-						t.Errorf("for %v: %s: body %q, error %v, handled %v", tt.purposes, path, v.Response.Body, v.Err, handled)
+					if v.Response.Body != nil || v.BodySHA256() != sha256.Sum256(nil) ||
+						!errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
+						t.Errorf("for %v: %s: body %q, error %v, handled %v", tt.purposes, path,
+							v.Response.Body, v.Err, handled)
 					}
 				} else if len(v.Response.Body) == 0 || v.Err != nil || !slices.Contains(handled, path) {
 					t.Errorf("for %v: %s was withheld: %+v", tt.purposes, path, v.ContentUsageAssessment())
 				}
 			}
 			slices.Sort(withheld)
-			if got := strings.Join(withheld, " "); got != tt.withheld || c.Stats().PagesWithheld != int64(len(withheld)) {
+			if got := strings.Join(withheld, " "); got != tt.withheld ||
+				c.Stats().PagesWithheld != int64(len(withheld)) {
 				t.Errorf("for %v: withheld %q (%d), want %q", tt.purposes, got, c.Stats().PagesWithheld, tt.withheld)
 			}
-			if use := k.visits["/reserved"].ContentUsageAssessment(); len(use.Signals) != 1 || use.Signals[0].TDMPolicy != "https://a.test/licence" {
+			if use := k.visits["/reserved"].ContentUsageAssessment(); len(use.Signals) != 1 ||
+				use.Signals[0].TDMPolicy != "https://a.test/licence" {
 				t.Errorf("%+v", use)
 			}
 			if n := len(k.visits["/other"].ContentUsageAssessment().Signals); n != 0 {
@@ -150,8 +156,10 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 		failing.Status = http.StatusServiceUnavailable
 		failing.Header.Set("X-Robots-Tag", "noai")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-			"/closed": pageWithHeader(body, "X-Robots-Tag", "noai"), "/open": pageWithHeader(body), "/fails": crawltest.StaticPage(failing)}})
-		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/closed", "http://a.test/open", "http://a.test/fails")
+			"/closed": pageWithHeader(body, "X-Robots-Tag", "noai"), "/open": pageWithHeader(body),
+			"/fails": crawltest.StaticPage(failing)}})
+		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/closed",
+			"http://a.test/open", "http://a.test/fails")
 		var mu sync.Mutex
 		seen := map[string]int{}
 		look := func(v *crawler.Visit) {
@@ -167,7 +175,8 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 				content += string(v.Exchange.RawResponse)
 			}
 			withheld := path != "/open"
-			if v.ContentWithheld() != withheld || strings.Contains(content, "secret") == withheld || v.BodyLen() != len(body) {
+			if v.ContentWithheld() != withheld ||
+				strings.Contains(content, "secret") == withheld || v.BodyLen() != len(body) {
 				t.Errorf("%s: withheld %v, %d bytes, %q", path, v.ContentWithheld(), v.BodyLen(), content)
 			}
 		}
@@ -186,21 +195,25 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 // the page objects to that, too.
 func TestLinksOfWithheldPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{
-			"/":       pageWithHeader("<a href=/open>x</a><a href=/closed>x</a><img src=/a.png>", "X-Robots-Tag", "noai"),
-			"/open":   pageWithHeader("<meta name=robots content=noimageai><a href=/led>x</a><img src=/b.png>"),
-			"/closed": pageWithHeader("<a href=/never>x</a>", "X-Robots-Tag", "noai, nofollow"),
-			"/a.png":  crawltest.StaticPage(crawltest.ResponseOfType("image/png", "x")),
-		}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"),
+			Pages: map[string]crawltest.PageFunc{
+				"/": pageWithHeader("<a href=/open>x</a><a href=/closed>x</a><img src=/a.png>", "X-Robots-Tag",
+					"noai"),
+				"/open":   pageWithHeader("<meta name=robots content=noimageai><a href=/led>x</a><img src=/b.png>"),
+				"/closed": pageWithHeader("<a href=/never>x</a>", "X-Robots-Tag", "noai, nofollow"),
+				"/a.png":  crawltest.StaticPage(crawltest.ResponseOfType("image/png", "x")),
+			}})
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		c.PageRecorder, c.Settings.FollowedLinkKinds.Images = k, true
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Sorted(maps.Keys(k.visits)); !slices.Equal(got, []string{"/", "/a.png", "/closed", "/led", "/open"}) {
+		if got := slices.Sorted(maps.Keys(k.visits)); !slices.Equal(got,
+			[]string{"/", "/a.png", "/closed", "/led", "/open"}) {
 			t.Errorf("pages %q", got)
 		}
-		if k.visits["/"].ContentUsageAssessment().PurposeConflict == nil || k.visits["/open"].ContentUsageAssessment().PurposeConflict != nil {
+		if k.visits["/"].ContentUsageAssessment().PurposeConflict == nil ||
+			k.visits["/open"].ContentUsageAssessment().PurposeConflict != nil {
 			t.Error("noai withholds a page, and noimageai does not")
 		}
 	})
@@ -226,16 +239,19 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		c.PageRecorder = k
 		c.Settings.Revisit = frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: 2 * time.Hour}
-		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
+		c.Frontier = frontier.New(newMemoryStore(),
+			frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 		addSeeds(t, c, "http://a.test/")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].ContentUsageAssessment().PurposeConflict == nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+			k.visits["/"].ContentUsageAssessment().PurposeConflict == nil {
 			t.Fatalf("%v: the page is not withheld", err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), 6*time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].ContentUsageAssessment().PurposeConflict != nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+			k.visits["/"].ContentUsageAssessment().PurposeConflict != nil {
 			t.Fatalf("%v: the page is withheld still", err)
 		}
 		if c.Stats().PagesWithheld != 2 {
@@ -257,8 +273,10 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 func TestWithheldPagesAreNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := pageWithHeader("the same", "X-Robots-Tag", "noai")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/a": page, "/b": page, "/c": pageWithHeader("other"), "/d": pageWithHeader("other")}})
-		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/a", "http://a.test/b", "http://a.test/c", "http://a.test/d")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/a": page, "/b": page,
+			"/c": pageWithHeader("other"), "/d": pageWithHeader("other")}})
+		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/a", "http://a.test/b",
+			"http://a.test/c", "http://a.test/d")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,8 @@ func TestIncompleteCrawler(t *testing.T) {
 		"numbers must not be negative":   func(c *crawler.Crawler) { c.Settings.Workers = -1 },
 		"durations must not be negative": func(c *crawler.Crawler) { c.Settings.GracePeriod = -1 },
 	} {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("a"))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("a"))}})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		spoil(c)
 		if err := c.Run(t.Context()); !errors.Is(err, decorum.Invalid) || !strings.Contains(err.Error(), want) {

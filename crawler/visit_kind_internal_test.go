@@ -29,7 +29,8 @@ func TestVisitKindOf(t *testing.T) {
 	if err != nil || !forRobots.IsForRobots() {
 		t.Fatalf("%+v, %v", forRobots, err)
 	}
-	if _, err := g.RecordFetch(t.Context(), now, forRobots, &decorum.Response{URL: robotsURL, Status: 404}, nil); err != nil {
+	if _, err := g.RecordFetch(t.Context(), now, forRobots,
+		&decorum.Response{URL: robotsURL, Status: 404}, nil); err != nil {
 		t.Fatal(err)
 	}
 	clear := func(u decorum.URL) gate.Clearance {
@@ -47,14 +48,18 @@ func TestVisitKindOf(t *testing.T) {
 	}{
 		{storage.Entry{URL: page, Source: storage.SourceLink}, clear(page), PageVisit, ledger.KindPage},
 		{storage.Entry{URL: page, Source: storage.SourceFeed}, clear(page), PageVisit, ledger.KindPage},
-		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(announcedFeedContext)}, clear(feed), FeedVisit, ledger.KindPage},
-		{storage.Entry{URL: sitemap, Source: storage.SourcePrerequisite}, clear(sitemap), SitemapVisit, ledger.KindSitemap},
+		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(announcedFeedContext)}, clear(feed),
+			FeedVisit, ledger.KindPage},
+		{storage.Entry{URL: sitemap, Source: storage.SourcePrerequisite}, clear(sitemap),
+			SitemapVisit, ledger.KindSitemap},
 		{storage.Entry{URL: page, Source: storage.SourceLink}, forRobots, RobotsVisit, ledger.KindRobotsTXT},
 		{storage.Entry{URL: sitemap, Source: storage.SourcePrerequisite}, forRobots, RobotsVisit, ledger.KindRobotsTXT},
-		{storage.Entry{URL: target, RobotsFor: page.Origin(), Source: storage.SourcePrerequisite}, forRobots, RobotsRedirectVisit, ledger.KindRobotsTXT},
+		{storage.Entry{URL: target, RobotsFor: page.Origin(), Source: storage.SourcePrerequisite}, forRobots,
+			RobotsRedirectVisit, ledger.KindRobotsTXT},
 		{storage.Entry{URL: page, Source: storage.SourceLink}, clear(tdmrep), TDMRepVisit, ledger.KindTDMRep},
 		{storage.Entry{URL: page, UncleanedURL: feed, UseUncleanedURL: true}, clear(feed), PageVisit, ledger.KindPage},
-		{storage.Entry{URL: robotsURL, Source: storage.SourcePrerequisite}, clear(robotsURL), RobotsRefresh, ledger.KindSitemap},
+		{storage.Entry{URL: robotsURL, Source: storage.SourcePrerequisite}, clear(robotsURL),
+			RobotsRefresh, ledger.KindSitemap},
 	} {
 		got := visitKindOf(storage.Lease{Entry: tt.entry}, tt.clearance)
 		if got != tt.want || got.Ledger() != tt.wantLedger {

@@ -22,7 +22,8 @@ import (
 
 // visitKinds are the kinds of visits that make requests.
 var visitKinds = map[crawler.VisitKind]string{
-	crawler.PageVisit: "page", crawler.FeedVisit: "feed", crawler.SitemapVisit: "sitemap", crawler.RobotsVisit: "robots.txt",
+	crawler.PageVisit: "page", crawler.FeedVisit: "feed", crawler.SitemapVisit: "sitemap",
+	crawler.RobotsVisit:         "robots.txt",
 	crawler.RobotsRedirectVisit: "redirect of robots.txt", crawler.TDMRepVisit: "tdmrep.json",
 }
 
@@ -129,26 +130,32 @@ func visitOutcomes() []visitOutcome {
 		{name: "body is cut", answer: faultAnswer(crawltest.ShortBody)},
 		{name: "body stalls", answer: faultAnswer(crawltest.StallBody)},
 		{name: "connection is refused", unsent: 1, arrange: failAt(stepConnect, dialError(syscall.ECONNREFUSED))},
-		{name: "no such host", unsent: 1, arrange: failAt(stepConnect, &net.DNSError{Err: "no such host", IsNotFound: true})},
+		{name: "no such host", unsent: 1,
+			arrange: failAt(stepConnect, &net.DNSError{Err: "no such host", IsNotFound: true})},
 		{name: "no file descriptors", arrange: failAt(stepConnect, dialError(syscall.EMFILE)), uncounted: true},
 		{name: "fails on this machine, nothing sent", arrange: failAt(stepFetch, local), uncounted: true},
 		{name: "fails on this machine, request sent", unsent: -1, arrange: failAt(stepFetched, local), uncounted: true},
 		{name: "no memory for the body", arrange: failAt(stepFetch, &bodymem.FullError{}), uncounted: true},
-		{name: "forbidden by a callback", unsent: 1, arrange: failAt(stepSend, &decorum.Error{Op: "send", Kind: decorum.Forbidden})},
+		{name: "forbidden by a callback", unsent: 1,
+			arrange: failAt(stepSend, &decorum.Error{Op: "send", Kind: decorum.Forbidden})},
 		{name: "fetcher panics, nothing sent", unsent: 1, arrange: panicAt(stepFetch)},
 		{name: "fetcher panics, connected", unsent: 1, arrange: panicAt(stepSend)},
 		{name: "fetcher panics, request sent", arrange: panicAt(stepFetched)},
 		{name: "address is busy", arrange: busyAddress, uncounted: true},
 		{name: "brake before the request", arrange: func(tr *visitTrial) {
-			tr.steps[stepPageCounted] = func(context.Context) error { return tr.crawl.Brakes.Set(politeness.Brake{Host: trialHost, Stop: true}) }
+			tr.steps[stepPageCounted] = func(context.Context) error {
+				return tr.crawl.Brakes.Set(politeness.Brake{Host: trialHost, Stop: true})
+			}
 			tr.startsCounted = true
 		}, kinds: kindSet(crawler.PageVisit)},
 		{name: "brake before the connection", arrange: brakeAt(stepConnect), uncounted: true},
 		{name: "brake before the first byte", unsent: 1, arrange: brakeAt(stepSend), atOnce: true},
-		{name: "brake while the answer comes", arrange: brakeAt(stepRequest), answer: faultAnswer(crawltest.StallBody), atOnce: true},
+		{name: "brake while the answer comes", arrange: brakeAt(stepRequest),
+			answer: faultAnswer(crawltest.StallBody), atOnce: true},
 		// As with the second connection of ftp: the request was sent, so the host rests.
 		{name: "other processes cannot be asked, request sent", arrange: failAt(stepFetched,
-			decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: time.Now().Add(time.Minute)}.Err())},
+			decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses,
+				Until: time.Now().Add(time.Minute)}.Err())},
 		{name: "lease expires before the request", uncounted: true, arrange: outliveLeaseAt(stepFetch)},
 		{name: "lease expires before the connection", uncounted: true, arrange: outliveLeaseAt(stepConnect)},
 		{name: "lease expires before the answer", arrange: outliveLeaseAt(stepRequest)},
@@ -158,13 +165,15 @@ func visitOutcomes() []visitOutcome {
 		{name: "lease expires in the archive", arrange: outliveLeaseAt(stepArchive)},
 		{name: "lease expires in the handler", arrange: outliveLeaseAt(stepHandler), kinds: pages},
 		{name: "halted before the request", unsent: 1, arrange: haltAt(stepFetch)},
-		{name: "halted while the answer comes", arrange: haltAt(stepRequest), answer: faultAnswer(crawltest.StallBody), atOnce: true},
+		{name: "halted while the answer comes", arrange: haltAt(stepRequest),
+			answer: faultAnswer(crawltest.StallBody), atOnce: true},
 		{name: "halted in the handler", arrange: haltAt(stepHandler), kinds: pages},
 		{name: "handler panics", arrange: panicAt(stepHandler), kinds: pages},
 		{name: "handler fails", arrange: failAt(stepHandler, errInjected), kinds: pages},
 		{name: "handler drops the page", arrange: failAt(stepHandler, decorum.Drop("not wanted")), kinds: pages},
 		{name: "handler wants it later", arrange: failAt(stepHandler, decorum.RetryAfter(time.Hour)), kinds: pages},
-		{name: "ledger fails at the request", uncounted: true, arrange: failAt(stepLedgerRequest, errInjected), stops: true},
+		{name: "ledger fails at the request", uncounted: true,
+			arrange: failAt(stepLedgerRequest, errInjected), stops: true},
 		{name: "ledger fails at the response", arrange: failAt(stepLedgerResponse, errInjected), stops: true},
 		{name: "archive fails", arrange: failAt(stepArchive, errInjected), stops: true},
 		{name: "recorder fails", arrange: failAt(stepRecorder, errInjected), stops: true, kinds: pages},
@@ -174,7 +183,8 @@ func visitOutcomes() []visitOutcome {
 		{name: "store fails to write a note", arrange: failAt(stepSetNote, errInjected), stops: true, kinds: lookups},
 		{name: "store fails to read a note", arrange: failAt(stepReadNote, errInjected), stops: true, kinds: lookups},
 		{name: "store fails to hold", arrange: failAt(stepHold, errInjected), stops: true, kinds: lookups},
-		{name: "store fails to unpark", arrange: failAt(stepUnpark, errInjected), stops: true, kinds: kindSet(crawler.TDMRepVisit)},
+		{name: "store fails to unpark", arrange: failAt(stepUnpark, errInjected), stops: true,
+			kinds: kindSet(crawler.TDMRepVisit)},
 		{name: "store fails to flush", arrange: failAt(stepFlush, errInjected), stops: true,
 			answer: statusAnswer(http.StatusServiceUnavailable, "Retry-After", "120")},
 	}

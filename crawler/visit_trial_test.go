@@ -107,7 +107,8 @@ func newVisitTrial(t *testing.T, kind crawler.VisitKind, answer crawltest.Respon
 // target returns the URL of the target visit.
 func (tr *visitTrial) target() string {
 	return "http://" + trialHost + map[crawler.VisitKind]string{
-		crawler.PageVisit: "/", crawler.FeedVisit: "/feed", crawler.SitemapVisit: "/map.xml", crawler.RobotsVisit: "/robots.txt",
+		crawler.PageVisit: "/", crawler.FeedVisit: "/feed", crawler.SitemapVisit: "/map.xml",
+		crawler.RobotsVisit:         "/robots.txt",
 		crawler.RobotsRedirectVisit: "/rules.txt", crawler.TDMRepVisit: tdmrepPath}[tr.targetKind]
 }
 
@@ -122,7 +123,8 @@ func (tr *visitTrial) start() {
 	if tr.targetKind == crawler.RobotsRedirectVisit {
 		robotsTXT = crawltest.Redirect(http.StatusFound, "/rules.txt")
 	}
-	tr.web = crawltest.New(crawltest.Site{Host: trialHost, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robotsTXT}),
+	tr.web = crawltest.New(crawltest.Site{Host: trialHost,
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robotsTXT}),
 		Pages: map[string]crawltest.PageFunc{
 			"/":          crawltest.StaticPage(pageWithFeeds("<a href=/linked>linked</a>", "/feed")),
 			"/rules.txt": crawltest.StaticPage(crawltest.Text(rules)),
@@ -260,7 +262,8 @@ func (tr *visitTrial) exchange(ctx context.Context, t crawler.Ticket, isTarget b
 func (tr *visitTrial) roundTrip(ctx context.Context, t crawler.Ticket, web *crawltest.Web) (*decorum.Response, error) {
 	timeoutCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(timeoutCtx, t.Request().MethodOrGet(), t.URL().String(), t.Request().BodyReader())
+	req, err := http.NewRequestWithContext(timeoutCtx, t.Request().MethodOrGet(),
+		t.URL().String(), t.Request().BodyReader())
 	if err != nil {
 		return nil, err
 	}
@@ -273,11 +276,13 @@ func (tr *visitTrial) roundTrip(ctx context.Context, t crawler.Ticket, web *craw
 		return nil, errors.Join(context.Cause(ctx), err)
 	}
 	t.RetainBodyMemoryForVisit(share)
-	return &decorum.Response{URL: t.URL(), Status: status, Header: header, Body: body, Start: start, End: time.Now()}, nil
+	return &decorum.Response{URL: t.URL(), Status: status, Header: header, Body: body, Start: start, End: time.Now()},
+		nil
 }
 
 // readAnswer returns the answer to a request, and charges its body to share.
-func readAnswer(ctx context.Context, web *crawltest.Web, req *http.Request, share *bodymem.VisitShare) ([]byte, http.Header, int, error) {
+func readAnswer(ctx context.Context, web *crawltest.Web, req *http.Request,
+	share *bodymem.VisitShare) ([]byte, http.Header, int, error) {
 	res, err := web.RoundTrip(req)
 	if err != nil {
 		return nil, nil, 0, err
@@ -397,7 +402,8 @@ func (s trialStore) Hold(ctx context.Context, o decorum.Origin, until time.Time,
 	return s.Store.Hold(ctx, o, until, suspended)
 }
 
-func (s trialStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (s trialStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin,
+	shouldUnpark func(storage.Entry) bool) (int, error) {
 	if err := s.tr.do(ctx, stepUnpark, o.String()); err != nil {
 		return 0, err
 	}

@@ -49,14 +49,21 @@ func numberedPaths(n int) []string {
 // they end is finished; and the crawl continues as soon as they begin.
 func TestWindowInMidCrawl(t *testing.T) {
 	for _, tt := range []struct{ name, hours, zone, begin, first, last string }{
-		{"over midnight", "23:59-00:01", "Europe/Prague", "2026-01-10 12:00:00 +01", "2026-01-10 23:59:00 +01", "2026-01-11 23:59:00 +01"},
-		{"Prague, spring", "02:30-03:02", "Europe/Prague", "2026-03-29 00:00:00 +01", "2026-03-29 03:00:00 +02", "2026-03-30 02:30:00 +02"},
-		{"Prague, autumn", "02:58-03:00", "Europe/Prague", "2026-10-25 00:00:00 +02", "2026-10-25 02:58:00 +02", "2026-10-25 02:58:00 +01"},
-		{"New York, spring", "01:58-02:30", "America/New_York", "2026-03-08 00:00:00 -05", "2026-03-08 01:58:00 -05", "2026-03-09 01:58:00 -04"},
-		{"New York, autumn", "01:58-02:00", "America/New_York", "2026-11-01 00:00:00 -04", "2026-11-01 01:58:00 -04", "2026-11-01 01:58:00 -05"},
+		{"over midnight", "23:59-00:01", "Europe/Prague", "2026-01-10 12:00:00 +01", "2026-01-10 23:59:00 +01",
+			"2026-01-11 23:59:00 +01"},
+		{"Prague, spring", "02:30-03:02", "Europe/Prague", "2026-03-29 00:00:00 +01", "2026-03-29 03:00:00 +02",
+			"2026-03-30 02:30:00 +02"},
+		{"Prague, autumn", "02:58-03:00", "Europe/Prague", "2026-10-25 00:00:00 +02", "2026-10-25 02:58:00 +02",
+			"2026-10-25 02:58:00 +01"},
+		{"New York, spring", "01:58-02:30", "America/New_York", "2026-03-08 00:00:00 -05", "2026-03-08 01:58:00 -05",
+			"2026-03-09 01:58:00 -04"},
+		{"New York, autumn", "01:58-02:00", "America/New_York", "2026-11-01 00:00:00 -04", "2026-11-01 01:58:00 -04",
+			"2026-11-01 01:58:00 -05"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testWindow(t, parseWindow(t, tt.hours, tt.zone), tt.begin, tt.first, tt.last) })
+			synctest.Test(t, func(t *testing.T) {
+				testWindow(t, parseWindow(t, tt.hours, tt.zone), tt.begin, tt.first, tt.last)
+			})
 		})
 	}
 }
@@ -120,8 +127,11 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
-				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301, "http://b.test/rules")})},
-			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301,
+					"http://b.test/rules")})},
+			crawltest.Site{Host: "b.test",
+				Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(
+					crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
 		c.Policy.HostOverrides = map[string]politeness.HostOverride{"b.test": {VisitWindow: &w}}
@@ -131,7 +141,8 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 			t.Fatal(err)
 		}
 		urls, _ := countRequests(web.Log())
-		if want := []string{"http://a.test/robots.txt", "http://b.test/rules", "http://a.test/"}; !slices.Equal(urls, want) {
+		if want := []string{"http://a.test/robots.txt", "http://b.test/rules",
+			"http://a.test/"}; !slices.Equal(urls, want) {
 			t.Errorf("requests %q, want %q", urls, want)
 		}
 		if at := web.Log()[1].Start; !w.IsOpen(at) {
@@ -149,8 +160,10 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, "2000-01-01 00:00:59 +00")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
-			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301, "http://a.test/rules")}),
-			Pages:  map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301,
+				"http://a.test/rules")}),
+			Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(
+				crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.VisitWindow = parseWindow(t, "00:00-00:01,00:10-00:20", "")
 		var refusals atomic.Int64
@@ -163,7 +176,8 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.VisitWindow.IsOpen(log[1].Start) {
+		if len(log) != 3 || log[1].URL != "http://a.test/rules" ||
+			log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.VisitWindow.IsOpen(log[1].Start) {
 			t.Errorf("requests %+v", log)
 		}
 		if refusals.Load() > 300 {
@@ -176,8 +190,9 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 func TestVisitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(40)...), Latency: crawltest.Latency{Base: time.Second},
-				Robots: robotsText("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 5\n", 5*time.Second, nil)},
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(40)...),
+				Latency: crawltest.Latency{Base: time.Second},
+				Robots:  robotsText("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 5\n", 5*time.Second, nil)},
 			crawltest.Site{Host: "b.test", Fallback: pageWithLinks(numberedPaths(3)...)})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://b.test/")
 		begin := time.Now()

@@ -159,7 +159,8 @@ func (w *waitlist) wakeAllWaitingOrigins(ctx context.Context) error {
 
 // requeueAndHoldOrigin requeues l and holds its origin until a time, for a reason other than the
 // host's rest: the host's clock stays unchanged.
-func (w *waitlist) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (leaseOutcome, error) {
+func (w *waitlist) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time,
+	suspended bool) (leaseOutcome, error) {
 	// A redirect of a robots.txt is handed out in spite of a hold of its own origin, so it needs a
 	// retry time of its own.
 	if l.RobotsFor == l.URL.Origin() {
@@ -175,7 +176,8 @@ const maxBrakeHold = 10 * time.Minute
 
 // postponeBrakedLease requeues l and holds its origin until the brake allows a visit or the brakes
 // change. A stopped host's origin is suspended: no run waits for it.
-func (w *waitlist) postponeBrakedLease(ctx context.Context, l storage.Lease, d decorum.Decision) (result leaseOutcome, err error) {
+func (w *waitlist) postponeBrakedLease(ctx context.Context, l storage.Lease,
+	d decorum.Decision) (result leaseOutcome, err error) {
 	origin := l.URL.Origin()
 	w.brakedOrigins.add(origin)
 	brake, _ := politeness.BrakeOf(d)

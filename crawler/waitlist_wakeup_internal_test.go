@@ -12,7 +12,8 @@ import (
 
 // newWaitlist returns an empty waitlist.
 func (p *partsFixture) newWaitlist(brakes *politeness.Brakes) *waitlist {
-	return &waitlist{waitlistConfig: waitlistConfig{limiter: p.limiter, brakes: brakes, frontier: p.frontier, now: time.Now}}
+	return &waitlist{waitlistConfig: waitlistConfig{limiter: p.limiter, brakes: brakes,
+		frontier: p.frontier, now: time.Now}}
 }
 
 // turnAway requeues l, whose host another crawl visits, through the waitlist.
@@ -93,7 +94,8 @@ func TestWaitlistMissesNoCall(t *testing.T) {
 func TestWaitlistFollowsBrakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, brakes := newPartsFixture(t), &politeness.Brakes{}
-		w, l, stop := p.newWaitlist(brakes), p.leaseURL(t, "http://a.test/"), politeness.Brake{Host: "a.test", Stop: true}
+		w, l, stop := p.newWaitlist(brakes), p.leaseURL(t, "http://a.test/"),
+			politeness.Brake{Host: "a.test", Stop: true}
 		set := func(b politeness.Brake) {
 			t.Helper()
 			if err := brakes.Set(b); err != nil {

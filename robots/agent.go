@@ -67,8 +67,10 @@ var presetAgents = map[string]Agent{
 	"storebot-google": {tokens: []string{"storebot-google"}},
 	"yandex":          {tokens: []string{"yandex"}},
 	"yandexbot":       {tokens: []string{"yandexbot", "yandex"}},
-	"yandexdirect":    {tokens: []string{"yandexdirect", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"},
-	"yandexcalendar":  {tokens: []string{"yandexcalendar", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"},
+	"yandexdirect": {tokens: []string{"yandexdirect", "yandex"}, ignoresStarRules: true,
+		indexingPreset: "yandexbot"},
+	"yandexcalendar": {tokens: []string{"yandexcalendar", "yandex"}, ignoresStarRules: true,
+		indexingPreset: "yandexbot"},
 }
 
 // Token returns the product token, "" for the zero Agent.

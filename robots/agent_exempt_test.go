@@ -34,19 +34,22 @@ func TestNotForIndexing(t *testing.T) {
 	} {
 		for _, d := range []Dialect{Google, Yandex} {
 			t.Run(test.name+"/"+test.agent+"/"+d.String(), func(t *testing.T) {
-				u, rules := robotstest.URL(t, "http://h"+test.path), Parse([]byte(test.file), d).RulesFor(AgentFromName(test.agent))
+				u, rules := robotstest.URL(t, "http://h"+test.path),
+					Parse([]byte(test.file), d).RulesFor(AgentFromName(test.agent))
 				v, e := rules.Check(u), rules.Explain(u)
 				if v.Allowed != test.allowed || v.DisallowedForMainRobot != test.marked {
 					t.Errorf("verdict %+v, want allowed %t, marked %t", v, test.allowed, test.marked)
 				}
-				if e.Verdict != v || (e.IndexingVerdict != nil) != test.marked || e.IndexingVerdict != nil && e.IndexingVerdict.Rule != "disallow: /a" {
+				if e.Verdict != v || (e.IndexingVerdict != nil) != test.marked || e.IndexingVerdict != nil &&
+					e.IndexingVerdict.Rule != "disallow: /a" {
 					t.Errorf("explanation %+v of the verdict %+v", e, v)
 				}
 			})
 		}
 	}
 	// Google's parser has no such agents.
-	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentFromName("YandexDirect")).Check(robotstest.URL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
+	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentFromName("YandexDirect")).Check(robotstest.URL(t,
+		"http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
 		t.Errorf("in google-oss: %+v", v)
 	}
 }
@@ -63,7 +66,8 @@ func TestExemptionIsOfRulesAlone(t *testing.T) {
 	if v := rules.Check(u); !v.Allowed || !v.DisallowedForMainRobot {
 		t.Errorf("verdict %+v", v)
 	}
-	if lines := f.LinesFor(agent, "content-signal"); len(lines) != 1 || lines[0] != (Line{"content-signal", "ai-train=no", 4}) {
+	if lines := f.LinesFor(agent, "content-signal"); len(lines) != 1 ||
+		lines[0] != (Line{"content-signal", "ai-train=no", 4}) {
 		t.Errorf("lines %v", lines)
 	}
 }
@@ -87,8 +91,10 @@ func TestConfigured(t *testing.T) {
 		{GoogleOSS, "YandexDirect", "", "", false},
 	} {
 		a, err := PresetOrNewAgent(test.dialect, test.token, strings.Fields(test.wider)...)
-		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.FallbackTokens(), strings.Fields(test.want)) || a.IgnoresStarRules() != test.namedOnly {
-			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.FallbackTokens(), a.IgnoresStarRules(), err)
+		if err != nil || !strings.EqualFold(a.Token(), test.token) ||
+			!slices.Equal(a.FallbackTokens(), strings.Fields(test.want)) || a.IgnoresStarRules() != test.namedOnly {
+			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(),
+				a.FallbackTokens(), a.IgnoresStarRules(), err)
 		}
 	}
 	for _, bad := range []string{"", "bot2", "a b"} {

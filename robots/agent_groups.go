@@ -121,7 +121,8 @@ func (f *File) compileCombinedGroup(r *Rules, a Agent, best agentRank) {
 		case syntax.UserAgent:
 			named := f.agentMatchRank(a, l.Value) == best
 			if named {
-				agentValues, r.groupAgentLineNumbers = append(agentValues, l.Value), append(r.groupAgentLineNumbers, int(l.Number))
+				agentValues, r.groupAgentLineNumbers = append(agentValues, l.Value),
+					append(r.groupAgentLineNumbers, int(l.Number))
 			}
 			group.addAgentLine(named)
 			record.addAgentLine(named)

@@ -23,11 +23,14 @@ func TestGroup(t *testing.T) {
 		{"GRP-17/void rule ends the run", "user-agent: x\ndisallow: void\nuser-agent: y\ndisallow: /a", "x", "x", ""},
 		{"GRP-08/sitemap does not", "user-agent: x\nsitemap: z\nuser-agent: y\ndisallow: /a", "x", "x", "/a"},
 		{"GRP-16/delay does not", "user-agent: x\ncrawl-delay: 1\nuser-agent: y\ndisallow: /a", "x", "x", "/a"},
-		{"AGENT-01/own token first", "user-agent: googlebot\ndisallow: /a\nuser-agent: googlebot-news\ndisallow: /b", "Googlebot-News", "googlebot-news", "/b"},
-		{"AGENT-02/star with text is no star", "user-agent: *x\ndisallow: /a\nuser-agent: * x\ndisallow: /b", "x", "", ""},
+		{"AGENT-01/own token first", "user-agent: googlebot\ndisallow: /a\nuser-agent: googlebot-news\ndisallow: /b",
+			"Googlebot-News", "googlebot-news", "/b"},
+		{"AGENT-02/star with text is no star", "user-agent: *x\ndisallow: /a\nuser-agent: * x\ndisallow: /b", "x", "",
+			""},
 		{"SYN-19/empty value names nobody", "user-agent: *\ndisallow: /a\nuser-agent:\ndisallow: /b", "", "*", "/a"},
 		{"SYS-09/star does not bind", "user-agent: *\ndisallow: /a", "YandexDirect", "", ""},
-		{"SYS-09/family does", "user-agent: *\ndisallow: /a\nuser-agent: yandex\ndisallow: /b", "YandexDirect", "yandex", "/b"},
+		{"SYS-09/family does", "user-agent: *\ndisallow: /a\nuser-agent: yandex\ndisallow: /b",
+			"YandexDirect", "yandex", "/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rules := Parse([]byte(test.body), Google).RulesFor(AgentFromName(test.agent))
@@ -80,7 +83,8 @@ func TestCrawlDelay(t *testing.T) {
 
 // TestNoExtensions proves DELAY-07: without extensions, a Crawl-delay line has no effect at all.
 func TestNoExtensions(t *testing.T) {
-	f := ParseOptions{NoExtensions: true}.Parse([]byte("user-agent: x\ncrawl-delay: 2\ndisallow: /a\nsitemap: http://h/"))
+	f := ParseOptions{NoExtensions: true}.Parse([]byte("user-agent: x\ncrawl-delay: 2\ndisallow: /a\nsitemap: " +
+		"http://h/"))
 	rules := f.RulesFor(AgentFromName("x"))
 	if d, ok := rules.CrawlDelay(); ok {
 		t.Errorf("Crawl-delay = %v, want none", d)

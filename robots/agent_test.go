@@ -48,7 +48,8 @@ func TestAgentByName(t *testing.T) {
 		{"SYS-02", "Googlebot-News", []string{"googlebot-news", "googlebot*", "*"}, nil},
 		{"SYS-03", "googlebot-image", []string{"googlebot-image", "googlebot-images", "googlebot", "*"}, nil},
 		{"SYS-04", "Storebot-Google", []string{"storebot-google", "*"}, []string{"googlebot"}},
-		{"SYS-05", "Otherbot", []string{"OTHERBOT (news)", "*"}, []string{"otherbot-news", "other", "bot", "", "**", "* x"}},
+		{"SYS-05", "Otherbot", []string{"OTHERBOT (news)", "*"},
+			[]string{"otherbot-news", "other", "bot", "", "**", "* x"}},
 		{"SYS-07", "Yandex", []string{"yandex", "*"}, []string{"yandexbot"}},
 		{"SYS-08", "YandexBot", []string{"yandexbot", "yandex", "*"}, nil},
 		{"SYS-09", "YandexDirect", []string{"yandexdirect", "yandex"}, []string{"*"}},
@@ -63,7 +64,8 @@ func TestAgentByName(t *testing.T) {
 			for _, value := range test.order {
 				ranks = append(ranks, a.matchRank(value))
 			}
-			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, rankNoMatch) {
+			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) ||
+				slices.Contains(ranks, rankNoMatch) {
 				t.Errorf("ranks of %q = %v, want rising ones", test.order, ranks)
 			}
 			for _, value := range test.not {

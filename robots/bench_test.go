@@ -88,7 +88,8 @@ func BenchmarkCheck(b *testing.B) {
 
 func BenchmarkCheckPathological(b *testing.B) {
 	u := robotstest.URL(b, "https://example.com/"+strings.Repeat("a", 2000))
-	for _, pattern := range []string{"/*a*a*a*a*a*b", "/" + strings.Repeat("*a", 400) + "b", "/*" + strings.Repeat("a", 200) + "b"} {
+	for _, pattern := range []string{"/*a*a*a*a*a*b", "/" + strings.Repeat("*a", 400) + "b",
+		"/*" + strings.Repeat("a", 200) + "b"} {
 		rules := Parse([]byte("User-agent: *\nDisallow: "+pattern+"\n"), Google).RulesFor(AgentFromName("anybot"))
 		b.Run(fmt.Sprintf("octets=%d", len(pattern)), func(b *testing.B) {
 			b.ReportAllocs()

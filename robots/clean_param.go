@@ -71,7 +71,9 @@ func (c *URLCleaner) addLine(value string) {
 		return
 	}
 	// Split the value into parameters and path. Without a path it applies to all paths.
-	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(syntax.BlankChars, r) })
+	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool {
+		return strings.ContainsRune(syntax.BlankChars, r)
+	})
 	switch {
 	case len(words) == 1: // CLEAN-09
 		words = append(words, "/")
@@ -79,7 +81,8 @@ func (c *URLCleaner) addLine(value string) {
 		return
 	}
 	compiled := match.CompilePattern(words[1])
-	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards || compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
+	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards || compiled.NumWildcards() > 0 &&
+		c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}
 	// Index the line, whose number is len(c.paths), by each of its parameters.

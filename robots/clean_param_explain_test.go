@@ -10,12 +10,14 @@ import (
 // TestExplainClean proves that ExplainURLCleaning names the parameters that CleanURL removes, and the
 // first line that removes each.
 func TestExplainClean(t *testing.T) {
-	f := Parse([]byte("User-agent: *\nClean-param: ref&sid /shop\nClean-param: bad /shop extra\nDisallow: /x\nClean-param: sid\n"), Google)
+	f := Parse([]byte("User-agent: *\nClean-param: ref&sid /shop\nClean-param: bad /shop extra\nDisallow: "+
+		"/x\nClean-param: sid\n"), Google)
 	for _, tt := range []struct {
 		path, clean string
 		taken       []RemovedParam
 	}{
-		{"/shop?ref=1&a=2&sid=3", "/shop?a=2", []RemovedParam{{"ref=1", "clean-param: ref&sid /shop", 2}, {"sid=3", "clean-param: ref&sid /shop", 2}}},
+		{"/shop?ref=1&a=2&sid=3", "/shop?a=2",
+			[]RemovedParam{{"ref=1", "clean-param: ref&sid /shop", 2}, {"sid=3", "clean-param: ref&sid /shop", 2}}},
 		{"/other?ref=1&sid", "/other?ref=1", []RemovedParam{{"sid", "clean-param: sid", 5}}},
 		{"/shop?bad=1", "/shop?bad=1", nil},
 		{"/shop", "/shop", nil},

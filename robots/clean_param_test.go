@@ -77,9 +77,11 @@ func TestCleanLimits(t *testing.T) {
 	}
 	c := Parse([]byte(b.String()), Google).URLCleaner()
 	if len(c.paths) != maxCleanParamLines || c.numWildcardPaths != maxCleanParamWildcardLines {
-		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.paths), c.numWildcardPaths, maxCleanParamLines, maxCleanParamWildcardLines)
+		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.paths), c.numWildcardPaths,
+			maxCleanParamLines, maxCleanParamWildcardLines)
 	}
-	for stars, applied := range map[int]bool{syntax.MaxCleanParamWildcards: true, syntax.MaxCleanParamWildcards + 1: false} {
+	for stars, applied := range map[int]bool{syntax.MaxCleanParamWildcards: true,
+		syntax.MaxCleanParamWildcards + 1: false} {
 		line := "s " + strings.Repeat("*a", stars) + "*"
 		c := Parse([]byte("Clean-param: "+line), Google).URLCleaner()
 		if (c != nil) != applied {
@@ -96,7 +98,8 @@ func TestCleanHostile(t *testing.T) {
 		c := Parse([]byte(h.file), Google).URLCleaner()
 		u := robotstest.URL(t, "https://example.com"+h.path)
 		literals, numbers := countCleanWork(c, u)
-		if limit := maxCleanParamLines + maxCleanParamWildcardLines*syntax.MaxCleanParamWildcards; literals > limit || strings.Contains(h.name, "other names") && literals > 0 {
+		if limit := maxCleanParamLines + maxCleanParamWildcardLines*syntax.MaxCleanParamWildcards; literals > limit ||
+			strings.Contains(h.name, "other names") && literals > 0 {
 			t.Errorf("%s: %d literals are looked for in the path, want at most %d", h.name, literals, limit)
 		}
 		if limit := maxLineList * (1 + strings.Count(h.path, "&")); numbers > limit {
@@ -175,7 +178,8 @@ func TestCleanProperties(t *testing.T) {
 		c := Parse([]byte(strings.Join(lines, "\n")), Yandex).URLCleaner()
 		remaining := remainingParams(t, c, path, parameters)
 		r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		if got := remainingParams(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).URLCleaner(), path, parameters); !slices.Equal(got, remaining) {
+		if got := remainingParams(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).URLCleaner(), path,
+			parameters); !slices.Equal(got, remaining) {
 			t.Fatalf("%q leaves %q of %q, in another order of lines %q", lines, remaining, parameters, got)
 		}
 		r.Shuffle(len(parameters), func(i, j int) { parameters[i], parameters[j] = parameters[j], parameters[i] })
@@ -276,7 +280,9 @@ func refPathMatches(pattern, path string) bool {
 		return false
 	}
 	parts := strings.Split(pattern, "*")
-	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" })) > syntax.MaxCleanParamWildcards {
+	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool {
+		return s == ""
+	})) > syntax.MaxCleanParamWildcards {
 		return false
 	}
 	rest, ok := strings.CutPrefix(path, parts[0])
@@ -289,7 +295,8 @@ func refPathMatches(pattern, path string) bool {
 }
 
 func BenchmarkClean(b *testing.B) {
-	c := Parse([]byte("Clean-param: sid&ref /forum*/showthread.php\nClean-param: orderby&filter&oid&parent_oid /\n"), Google).URLCleaner()
+	c := Parse([]byte("Clean-param: sid&ref /forum*/showthread.php\nClean-param: orderby&filter&oid&parent_oid /\n"),
+		Google).URLCleaner()
 	for name, path := range map[string]string{
 		"no query":            "/catalog/page",
 		"nothing to take off": "/catalog?page=3&sort=price&id=17",

@@ -24,7 +24,8 @@ func Example() {
 	}
 	f := robots.Parse([]byte(file), robots.Google)
 	rules := f.RulesFor(agent)
-	for _, s := range []string{"https://shop.example/", "https://shop.example/cart/7", "https://shop.example/cart/help"} {
+	for _, s := range []string{"https://shop.example/", "https://shop.example/cart/7",
+		"https://shop.example/cart/help"} {
 		u, err := decorum.ParseURL(s)
 		if err != nil {
 			fmt.Println(err)

@@ -57,7 +57,8 @@ const (
 // Explain returns the verdict of Check for u and the rules that lead to it. It takes time linear in
 // the number of rules and is much slower than Check: it is meant for people, not for a crawl.
 func (r *Rules) Explain(u decorum.URL) Explanation {
-	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(), GroupAgentLineNumbers: r.groupAgentLineNumbers, PaceLines: r.paceLines()}
+	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(),
+		GroupAgentLineNumbers: r.groupAgentLineNumbers, PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
 		e.IndexingVerdict = new(r.indexingRobotRules.Check(u))
 	}
@@ -67,7 +68,8 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 	// The first match is the rule that decides; the others lose to it.
 	matches := r.ruleSet.MatchingRules(e.PathAndQuery)
 	for i, m := range matches {
-		match := MatchingRule{Rule: m.Text, Line: m.Line, RuleLength: m.Length, Span: PathSpan{m.Span.Start, m.Span.End}}
+		match := MatchingRule{Rule: m.Text, Line: m.Line, RuleLength: m.Length,
+			Span: PathSpan{m.Span.Start, m.Span.End}}
 		for _, w := range m.WildcardSpans {
 			match.WildcardSpans = append(match.WildcardSpans, PathSpan{w.Start, w.End})
 		}

@@ -65,13 +65,15 @@ func TestExplainTellsThePace(t *testing.T) {
 }
 
 func TestExplainNamesTheGroup(t *testing.T) {
-	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).RulesFor(AgentFromName("bot"))
+	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: "+
+		"/\nUser-agent: bot\n"), Google).RulesFor(AgentFromName("bot"))
 	got := rules.Explain(robotstest.URL(t, "http://h/b"))
 	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupAgentLineNumbers, []int{2, 7}) || !got.Allowed {
 		t.Errorf("got %+v", got)
 	}
 	text, err := json.Marshal(got)
-	if want := `{"allowed":true,"group":"Bot/1, bot","path":"/b","group_lines":[2,7]}`; err != nil || string(text) != want {
+	if want := `{"allowed":true,"group":"Bot/1, bot","path":"/b","group_lines":[2,7]}`; err != nil ||
+		string(text) != want {
 		t.Errorf("as JSON %s, %v, want %s", text, err, want)
 	}
 }
@@ -133,14 +135,17 @@ func patternFromSpans(m MatchingRule, path string) string {
 func hasSameSpans(pattern string, m MatchingRule, u decorum.URL) bool {
 	again := rulesOf("Disallow: " + pattern).Explain(u).Matches
 	// Spans do not show a final "$", with which a literal may match at a later place.
-	return len(again) == 1 && (strings.HasSuffix(m.Rule, "$") || again[0].Span == m.Span && reflect.DeepEqual(again[0].WildcardSpans, m.WildcardSpans))
+	return len(again) == 1 && (strings.HasSuffix(m.Rule, "$") || again[0].Span == m.Span &&
+		reflect.DeepEqual(again[0].WildcardSpans, m.WildcardSpans))
 }
 
 // TestExplainGoogleOSS proves that an explanation contains both patterns of a rule that has two in the
 // google-oss dialect.
 func TestExplainGoogleOSS(t *testing.T) {
-	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"), GoogleOSS).RulesFor(AgentFromName("anybot"))
-	for path, want := range map[string]string{"/a/": "allow: /a/index.html", "/a/x": "disallow: /a", "/b": "disallow: /b*", "/": ""} {
+	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"),
+		GoogleOSS).RulesFor(AgentFromName("anybot"))
+	for path, want := range map[string]string{"/a/": "allow: /a/index.html", "/a/x": "disallow: /a",
+		"/b": "disallow: /b*", "/": ""} {
 		u, err := decorum.ParseURL("https://example.com" + path)
 		if err != nil {
 			t.Fatal(err)

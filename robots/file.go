@@ -74,7 +74,8 @@ func (o ParseOptions) isOutsideDialect(f syntax.FieldKind) bool {
 // parses its lines.
 func (o ParseOptions) textAndParseLine(body []byte) (string, func(string) (syntax.Line, bool)) {
 	if o.Dialect != GoogleOSS {
-		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), syntax.ParseLine
+		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"),
+			syntax.ParseLine
 	}
 	if o.MaxBytes > 0 {
 		body = truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))

@@ -39,7 +39,9 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := ParseOptions{MaxBytes: test.limit}.Parse([]byte(test.body))
-			rules := slices.DeleteFunc(f.lines, func(l syntax.Line) bool { return l.Field != syntax.Disallow && l.Field != syntax.Allow })
+			rules := slices.DeleteFunc(f.lines, func(l syntax.Line) bool {
+				return l.Field != syntax.Disallow && l.Field != syntax.Allow
+			})
 			if len(rules) != test.rules {
 				t.Errorf("read rules %v, want %d", rules, test.rules)
 			}
@@ -53,18 +55,23 @@ func TestLines(t *testing.T) {
 		want       []syntax.Line
 	}{
 		{"FMT-02/mixed ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d\n\nallow:/e", []syntax.Line{
-			testLine("/a", 1, syntax.Allow), testLine("/b", 2, syntax.Allow), testLine("/c", 3, syntax.Allow), testLine("/d", 6, syntax.Allow), testLine("/e", 8, syntax.Allow)}},
+			testLine("/a", 1, syntax.Allow), testLine("/b", 2, syntax.Allow), testLine("/c", 3, syntax.Allow),
+			testLine("/d", 6, syntax.Allow), testLine("/e", 8, syntax.Allow)}},
 		{"FMT-03/BOM", "\ufeffDisallow: /a", []syntax.Line{testLine("/a", 1, syntax.Disallow)}},
 		{"FMT-03/BOM only at the start", "#\n\ufeffDisallow: /a", nil},
 		{"FMT-15/UTF-16", "\xff\xfed\x00i\x00s\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00", nil},
 		{"SYN-01/no colon", "Disallow /a", nil},
 		{"SYN-03/white space", "\t Disallow\t : \t/a b\t ", []syntax.Line{testLine("/a b", 1, syntax.Disallow)}},
-		{"SYN-03/no other white space", "\vDisallow: /a\nDisallow: /b\u00a0", []syntax.Line{testLine("/b\u00a0", 2, syntax.Disallow)}},
-		{"SYN-04/comments", "#Disallow: /a\nDisallow: /b#c:d\nDisallow#: /e", []syntax.Line{testLine("/b", 2, syntax.Disallow)}},
-		{"SYN-05/case", "DisAllow: /A\nUSER-AGENT: X", []syntax.Line{testLine("/A", 1, syntax.Disallow), testLine("X", 2, syntax.UserAgent)}},
+		{"SYN-03/no other white space", "\vDisallow: /a\nDisallow: /b\u00a0",
+			[]syntax.Line{testLine("/b\u00a0", 2, syntax.Disallow)}},
+		{"SYN-04/comments", "#Disallow: /a\nDisallow: /b#c:d\nDisallow#: /e",
+			[]syntax.Line{testLine("/b", 2, syntax.Disallow)}},
+		{"SYN-05/case", "DisAllow: /A\nUSER-AGENT: X",
+			[]syntax.Line{testLine("/A", 1, syntax.Disallow), testLine("X", 2, syntax.UserAgent)}},
 		{"SYN-05/only ASCII folds", "di\u017fallow: /a\ndi\u017fallo: /a", nil},
 		{"SYN-08/typos", "dissallow: /a\nuseragent: x\nuser agent: x\nsite-map: x", nil},
-		{"SYN-01/colons in the value", "sitemap: https://h:1/", []syntax.Line{testLine("https://h:1/", 1, syntax.Sitemap)}},
+		{"SYN-01/colons in the value", "sitemap: https://h:1/",
+			[]syntax.Line{testLine("https://h:1/", 1, syntax.Sitemap)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := Parse([]byte(test.body), Google).lines; !slices.Equal(got, test.want) {
@@ -94,7 +101,8 @@ func TestBodyMayBeReused(t *testing.T) {
 func TestSitemaps(t *testing.T) {
 	body := strings.Join([]string{
 		"Sitemap: https://h/b.xml", "User-agent: x", "sitemap:https://H:443/a b.xml # again below",
-		"Sitemap: https://h/a%20b.xml", "Sitemap:", "Sitemap: s.xml", "Sitemap: mailto:a@b", "Sitemap: http:///s.xml", `Sitemap: https:\s.xml`, "Sitemap: http:/a://s.xml", "Sitemap: http://?s", "Sitemap: //h/s.xml",
+		"Sitemap: https://h/a%20b.xml", "Sitemap:", "Sitemap: s.xml", "Sitemap: mailto:a@b", "Sitemap: http:///s.xml",
+		`Sitemap: https:\s.xml`, "Sitemap: http:/a://s.xml", "Sitemap: http://?s", "Sitemap: //h/s.xml",
 		"Sitemap: https://cdn.example/B.xml",
 	}, "\n")
 	want := []string{"https://h/b.xml", "https://h/a%20b.xml", "https://cdn.example/B.xml"}
@@ -104,7 +112,8 @@ func TestSitemaps(t *testing.T) {
 }
 
 func TestAgents(t *testing.T) {
-	f := Parse([]byte("User-agent: Bot/1\nUser-agent: *\nDisallow: /\nUser-agent: bot\nUser-agent:\nUser-agent: (x)\nUser-agent: Bot2\n"), Google)
+	f := Parse([]byte("User-agent: Bot/1\nUser-agent: *\nDisallow: /\nUser-agent: bot\nUser-agent:\nUser-agent: "+
+		"(x)\nUser-agent: Bot2\n"), Google)
 	if got, want := f.AgentTokens(), []string{"bot", "*", "bot2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -115,8 +124,10 @@ func TestAgents(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "\ufeff", "User-agent: *\nDisallow: /\n", "user-agent:a\ruser-agent:b\r\nallow:/*$\ncrawl-delay:.5",
-		"Sitemap: https://h/\nSitemap: /\n", "<html>\n:\n::\n#:\nallow", "User-agent: *\nCrawl-delay: 99999999999999999999",
-		"user-agent: *\ndisallow: /%\ndisallow: /**$\nallow: *\nallow: $", "User-agent: Googlebot/2.1\nUser-agent: *x\nDisallow: \xff/",
+		"Sitemap: https://h/\nSitemap: /\n", "<html>\n:\n::\n#:\nallow",
+		"User-agent: *\nCrawl-delay: 99999999999999999999",
+		"user-agent: *\ndisallow: /%\ndisallow: /**$\nallow: *\nallow: $",
+		"User-agent: Googlebot/2.1\nUser-agent: *x\nDisallow: \xff/",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -154,7 +165,8 @@ func checkRules(t *testing.T, file *File, a Agent) {
 		if v != file.RulesFor(a).Check(robotstest.URL(t, s)) {
 			t.Errorf("%s: two verdicts differ", s)
 		}
-		if v.Group != rules.groupAgents || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {
+		if v.Group != rules.groupAgents || (v.Rule == "") != (v.Line == 0) ||
+			!v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {
 			t.Errorf("%s: %+v", s, v)
 		}
 	}

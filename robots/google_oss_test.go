@@ -17,25 +17,35 @@ func TestOSSLines(t *testing.T) {
 		want       []syntax.Line
 	}{
 		{"ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d", []syntax.Line{
-			testLine("/a", 1, syntax.Allow), testLine("/b", 2, syntax.Allow), testLine("/c", 3, syntax.Allow), testLine("/d", 6, syntax.Allow)}},
+			testLine("/a", 1, syntax.Allow), testLine("/b", 2, syntax.Allow), testLine("/c", 3, syntax.Allow),
+			testLine("/d", 6, syntax.Allow)}},
 		{"mark", "\ufeffallow:/a", []syntax.Line{testLine("/a", 1, syntax.Allow)}},
 		{"part of a mark", "\xefallow:/a", []syntax.Line{testLine("/a", 1, syntax.Allow)}},
 		{"only one mark", "\ufeff\ufeffallow:/a\nallow:/b", []syntax.Line{testLine("/b", 2, syntax.Allow)}},
 		{"mark, then the end", "\xef\xbb", nil},
-		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser agent:y\nsite-map:z", []syntax.Line{
-			testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Disallow), testLine("/c", 3, syntax.Disallow), testLine("/d", 4, syntax.Disallow), testLine("/e", 5, syntax.Disallow),
+		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser " +
+			"agent:y\nsite-map:z", []syntax.Line{
+			testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Disallow), testLine("/c", 3, syntax.Disallow),
+			testLine("/d", 4, syntax.Disallow), testLine("/e", 5, syntax.Disallow),
 			testLine("x", 6, syntax.UserAgent), testLine("y", 7, syntax.UserAgent), testLine("z", 8, syntax.Sitemap)}},
 		{"unknown typos", "alow:/a\ndisllow:/b\nuser_agent:x\nagent:x", nil},
-		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z", []syntax.Line{
-			testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Allow), testLine("x", 3, syntax.UserAgent), testLine("y", 4, syntax.Sitemap), testLine("z", 5, syntax.UserAgent)}},
+		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z",
+			[]syntax.Line{
+				testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Allow), testLine("x", 3, syntax.UserAgent),
+				testLine("y", 4, syntax.Sitemap), testLine("z", 5, syntax.UserAgent)}},
 		{"only ASCII folds", "di\u017fallow:/a", nil},
-		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *", []syntax.Line{testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Allow), testLine("*", 3, syntax.UserAgent)}},
+		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *",
+			[]syntax.Line{testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Allow),
+				testLine("*", 3, syntax.UserAgent)}},
 		{"colon forgotten, three words", "Disallow /a /b\nuser agent x", nil},
-		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b", []syntax.Line{testLine("/b", 2, syntax.Disallow)}},
+		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b",
+			[]syntax.Line{testLine("/b", 2, syntax.Disallow)}},
 		{"no name", ":/a\n : allow:/b\nallow\n:", nil},
 		{"white space", "\v\f disallow \f:\t\v/a b\f\n", []syntax.Line{testLine("/a b", 1, syntax.Disallow)}},
-		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f", []syntax.Line{testLine("/a", 1, syntax.Allow), testLine("/e", 4, syntax.Allow)}},
-		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []syntax.Line{testLine("/a", 1, syntax.Allow), testLine("/e", 4, syntax.Allow)}},
+		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f",
+			[]syntax.Line{testLine("/a", 1, syntax.Allow), testLine("/e", 4, syntax.Allow)}},
+		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n",
+			[]syntax.Line{testLine("/a", 1, syntax.Allow), testLine("/e", 4, syntax.Allow)}},
 		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []syntax.Line{
 			testLine("/"+strings.Repeat("a", room), 1, syntax.Allow), testLine("/b", 2, syntax.Allow)}},
 		{"long white space", strings.Repeat(" ", maxGoogleOSSLineBytes) + "allow:/a\n", nil},
@@ -76,18 +86,23 @@ func TestOSSGroup(t *testing.T) {
 		{"case", "user-agent: FOO-bar\ndisallow: /a", "foo-BAR", "/a"},
 		{"leading token", "user-agent: foo/1.0 bar\ndisallow: /a", "foo", "/a"},
 		{"digits are not read", "user-agent: foo2\ndisallow: /a", "foo", "/a"},
-		{"names with digits are never met", "user-agent: *\ndisallow: /a\nuser-agent: foo2\ndisallow: /b", "foo2", "/a"},
-		{"names with more than a token neither", "user-agent: *\ndisallow: /a\nuser-agent: foo\ndisallow: /b", "foo/1.0", "/a"},
-		{"names of other letters neither", "user-agent: *\ndisallow: /a\nuser-agent: slurp\ndisallow: /b", "\u017flurp", "/a"},
+		{"names with digits are never met", "user-agent: *\ndisallow: /a\nuser-agent: foo2\ndisallow: /b", "foo2",
+			"/a"},
+		{"names with more than a token neither", "user-agent: *\ndisallow: /a\nuser-agent: foo\ndisallow: /b",
+			"foo/1.0", "/a"},
+		{"names of other letters neither", "user-agent: *\ndisallow: /a\nuser-agent: slurp\ndisallow: /b", "\u017flurp",
+			"/a"},
 		{"no wider tokens", "user-agent: *\ndisallow: /a\nuser-agent: googlebot\ndisallow: /b", "Googlebot-News", "/a"},
 		{"star binds all", "user-agent: *\ndisallow: /a", "YandexDirect", "/a"},
 		{"star and white space", "user-agent: *\vx\ndisallow: /a", "y", "/a"},
 		{"star and text", "user-agent: *x\ndisallow: /a", "x", ""},
 		{"no name meets no token", "user-agent: 9\ndisallow: /a", "", "/a"},
 		{"sitemap ends no run", "user-agent: x\nsitemap: z\nuser-agent: y\ndisallow: /a", "x", "/a"},
-		{"unknown line ends no run", "user-agent: x\nnoindex: z\ncrawl-delay: 1\nuser-agent: y\ndisallow: /a", "x", "/a"},
+		{"unknown line ends no run", "user-agent: x\nnoindex: z\ncrawl-delay: 1\nuser-agent: y\ndisallow: /a", "x",
+			"/a"},
 		{"empty rule ends a run", "user-agent: x\nallow:\nuser-agent: y\ndisallow: /a", "x", ""},
-		{"own line in a run with a star", "user-agent: *\nuser-agent: x\ndisallow: /a\nuser-agent: *\ndisallow: /b", "x", "/a"},
+		{"own line in a run with a star", "user-agent: *\nuser-agent: x\ndisallow: /a\nuser-agent: *\ndisallow: /b",
+			"x", "/a"},
 		{"rules before any group", "disallow: /a\nuser-agent: x\ndisallow: /b", "x", "/b"},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
@@ -138,14 +153,16 @@ func TestOSSCheckRaw(t *testing.T) {
 		{"index page itself", "disallow: /\nallow: /a/index.htm", "http://h/a/index.html", "allow: /a/index.htm", 3},
 		{"index page, more follows", "disallow: /\nallow: /*/index.htm*$", "http://h/a/", "allow: /*/index.htm*$", 3},
 		{"index page of another folder", "disallow: /\nallow: /index.html/b", "http://h/", "disallow: /", 2},
-		{"index page, length of the folder", "disallow: /a*/\nallow: /a/index.html", "http://h/a/", "allow: /a/index.html", 3},
+		{"index page, length of the folder", "disallow: /a*/\nallow: /a/index.html", "http://h/a/",
+			"allow: /a/index.html", 3},
 		{"index page, folder beaten", "disallow: /a***\nallow: /a/index.html", "http://h/a/", "disallow: /a***", 2},
 		{"index page disallowed", "disallow: /index.html", "http://h/", "", 0},
 		{"no URL", "disallow: /", "", "disallow: /", 2},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
 			rules := Parse([]byte("user-agent: *\n"+test.rules), GoogleOSS).RulesFor(Agent{})
-			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want, Line: test.line, Group: "*"}
+			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want,
+				Line: test.line, Group: "*"}
 			if got := rules.CheckRawURL(test.url); got != want {
 				t.Errorf("%s: got %+v, want %+v\n%s", test.url, got, want, test.rules)
 			}

@@ -96,7 +96,8 @@ func (p *robotsGenerator) writeGroup() {
 // standard (SYN-17).
 func TestGrammar(t *testing.T) {
 	for seed := range uint64(2000) {
-		p := robotsGenerator{Rand: rand.New(rand.NewPCG(seed, 9309)), openTokens: map[string]bool{}, groupTokens: map[string]bool{}, rulesByToken: map[string][]string{}}
+		p := robotsGenerator{Rand: rand.New(rand.NewPCG(seed, 9309)), openTokens: map[string]bool{},
+			groupTokens: map[string]bool{}, rulesByToken: map[string][]string{}}
 		p.writeEmptyLines()
 		for range p.IntN(5) {
 			p.writeGroup()
@@ -112,7 +113,8 @@ func TestGrammar(t *testing.T) {
 					got = append(got, fmt.Sprintf("%d %s: %s", r.Number, r.Field, r.Value))
 				}
 				if !slices.Equal(got, p.rulesByToken[token]) {
-					t.Fatalf("seed %d, %v, %s\n%q\n got %q\nwant %q", seed, d, name, p.text.String(), got, p.rulesByToken[token])
+					t.Fatalf("seed %d, %v, %s\n%q\n got %q\nwant %q", seed, d, name, p.text.String(),
+						got, p.rulesByToken[token])
 				}
 			}
 		}

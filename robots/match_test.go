@@ -55,9 +55,11 @@ func TestMatchAgainstReference(t *testing.T) {
 	for range 2000 {
 		patterns := make([]string, 1+random.IntN(40))
 		for i := range patterns {
-			patterns[i] = word([]string{"", "+"}, 3) + "/" + word([]string{"a", "b", "/", "a", "b", "*", "%2A", "%61", "$"}, 8)
+			patterns[i] = word([]string{"", "+"}, 3) + "/" +
+				word([]string{"a", "b", "/", "a", "b", "*", "%2A", "%61", "$"}, 8)
 		}
-		compareWithReference(t, patterns, robotstest.URL(t, "http://h/"+word([]string{"a", "b", "/", "a", "*", "%2A", "$"}, 12)))
+		compareWithReference(t, patterns,
+			robotstest.URL(t, "http://h/"+word([]string{"a", "b", "/", "a", "*", "%2A", "$"}, 12)))
 	}
 }
 
@@ -69,7 +71,8 @@ func compareWithReference(t *testing.T, patterns []string, u decorum.URL) {
 	var reference []robotstest.ReferenceRule
 	for i, p := range patterns {
 		path, allow := strings.CutPrefix(p, "+")
-		if path == "" || path[0] != '/' && path[0] != '*' || strings.Trim(path, " \t") != path || strings.ContainsAny(path, "\r#") {
+		if path == "" || path[0] != '/' && path[0] != '*' || strings.Trim(path, " \t") != path ||
+			strings.ContainsAny(path, "\r#") {
 			file += "# " + strings.ReplaceAll(p, "\r", "") + "\n"
 			continue
 		}

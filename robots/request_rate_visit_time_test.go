@@ -33,25 +33,32 @@ func TestDelayAt(t *testing.T) {
 		{"several documents", "request-rate: 3/10", timeOfDay(9, 0, 0), 3333333334, 0},
 		{"a comment", "request-rate: 2/1 # two a second", timeOfDay(9, 0, 0), sec / 2, 0},
 		{"in its hours", "request-rate: 1/5m 0800-1300", timeOfDay(8, 0, 0), 300 * sec, 0},
-		{"in its hours, told in another zone", "request-rate: 1/5m 0800-1300", timeOfDay(8, 0, 0).In(summer), 300 * sec, 0},
+		{"in its hours, told in another zone", "request-rate: 1/5m 0800-1300",
+			timeOfDay(8, 0, 0).In(summer), 300 * sec, 0},
 		{"before its hours", "request-rate: 1/5m 0800-1300", timeOfDay(7, 59, 59), 0, 0},
 		{"after its hours", "request-rate: 1/5m\t0800 - 13:00", timeOfDay(13, 0, 0), 0, 0},
 		{"over midnight", "request-rate: 1/5m 2200-0600", timeOfDay(2, 0, 0), 300 * sec, 0},
 		{"over midnight, by day", "request-rate: 1/5m 2200-0600", timeOfDay(12, 0, 0), 0, 0},
-		{"the longest of them", "request-rate: 1/5\nrequest-rate: 1/9 0800-1300\nrequest-rate: 1/60 1300-1400", timeOfDay(9, 0, 0), 9 * sec, 0},
+		{"the longest of them", "request-rate: 1/5\nrequest-rate: 1/9 0800-1300\nrequest-rate: 1/60 1300-1400",
+			timeOfDay(9, 0, 0), 9 * sec, 0},
 		{"the longest of the same hours", "request-rate: 1/9\nrequest-rate: 1/5", timeOfDay(9, 0, 0), 9 * sec, 0},
 		{"a longer Crawl-delay", "crawl-delay: 20\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 20 * sec, 20 * sec},
 		{"a shorter Crawl-delay", "crawl-delay: 2\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 9 * sec, 2 * sec},
 		{"too much", "request-rate: 1/99999999999999999999", timeOfDay(9, 0, 0), year, 0},
 		{"far too much", "request-rate: 1/1" + strings.Repeat("0", 400), timeOfDay(9, 0, 0), year, 0},
-		{"far too much of both", "request-rate: 1" + strings.Repeat("0", 400) + "/1" + strings.Repeat("0", 400), timeOfDay(9, 0, 0), year, 0},
+		{"far too much of both", "request-rate: 1" + strings.Repeat("0", 400) + "/1" + strings.Repeat("0", 400),
+			timeOfDay(9, 0, 0), year, 0},
 		{"no time", "request-rate: 5/0", timeOfDay(9, 0, 0), 0, 0},
-		{"invalid", "request-rate: 10\nrequest-rate: 0/5\nrequest-rate: 1/\nrequest-rate: /5\nrequest-rate: 1/5w\nrequest-rate: 1/s" +
-			"\nrequest-rate: -1/5\nrequest-rate: 1/5 night\nrequest-rate: 1/5 0800-0800\nrequest-rate: 1/5 0860-0900\nrequest-rate:", timeOfDay(9, 0, 0), 0, 0},
+		{"invalid", "request-rate: 10\nrequest-rate: 0/5\nrequest-rate: 1/\nrequest-rate: /5\nrequest-rate: " +
+			"1/5w\nrequest-rate: 1/s" +
+			"\nrequest-rate: -1/5\nrequest-rate: 1/5 night\nrequest-rate: 1/5 0800-0800\nrequest-rate: 1/5 " +
+			"0860-0900\nrequest-rate:", timeOfDay(9, 0, 0), 0, 0},
 		{"another's", "user-agent: y\ndisallow: /y\nuser-agent: z\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 0, 0},
 		{"of both", "user-agent: y\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 9 * sec, 0},
-		{"its own and another's", "request-rate: 1/4\nuser-agent: y\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 4 * sec, 0},
-		{"a delay of both keeps its agents", "request-rate: 1/4\nuser-agent: y\ncrawl-delay: 9", timeOfDay(9, 0, 0), 9 * sec, 9 * sec},
+		{"its own and another's", "request-rate: 1/4\nuser-agent: y\nrequest-rate: 1/9",
+			timeOfDay(9, 0, 0), 4 * sec, 0},
+		{"a delay of both keeps its agents", "request-rate: 1/4\nuser-agent: y\ncrawl-delay: 9",
+			timeOfDay(9, 0, 0), 9 * sec, 9 * sec},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
@@ -81,8 +88,10 @@ func TestNextOpen(t *testing.T) {
 		{"until midnight", "visit-time: 2200-2400", timeOfDay(0, 0, 0), timeOfDay(22, 0, 0)},
 		{"from 24:00 on", "visit-time: 2400-0600", timeOfDay(23, 0, 0), timeOfDay(24, 0, 0)},
 		{"several lines", "visit-time: 2200-2300\nvisit-time: 1200-1300", timeOfDay(9, 0, 0), timeOfDay(12, 0, 0)},
-		{"several lines, one open", "visit-time: 2200-2300\nvisit-time: 0800-1300", timeOfDay(9, 0, 30), timeOfDay(9, 0, 30)},
-		{"invalid", "visit-time: 9-17\nvisit-time: 0900\nvisit-time: 0900-0900\nvisit-time: 0900-2500\nvisit-time:", timeOfDay(3, 0, 0), timeOfDay(3, 0, 0)},
+		{"several lines, one open", "visit-time: 2200-2300\nvisit-time: 0800-1300",
+			timeOfDay(9, 0, 30), timeOfDay(9, 0, 30)},
+		{"invalid", "visit-time: 9-17\nvisit-time: 0900\nvisit-time: 0900-0900\nvisit-time: 0900-2500\nvisit-time:",
+			timeOfDay(3, 0, 0), timeOfDay(3, 0, 0)},
 		{"another's", "disallow:\nuser-agent: y\nvisit-time: 0600-0845", timeOfDay(9, 0, 0), timeOfDay(9, 0, 0)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -125,7 +134,8 @@ func TestPaceIsBounded(t *testing.T) {
 	b.WriteString("user-agent: *\n")
 	hhmm := func(minutes int) string { return fmt.Sprintf("%02d%02d", minutes/60, minutes%60) }
 	for i := range 1000 {
-		b.WriteString("request-rate: 1/" + hhmm(i) + " " + hhmm(i) + "-" + hhmm(i+1) + "\nvisit-time: " + hhmm(i) + "-" + hhmm(i+1) + "\n")
+		b.WriteString("request-rate: 1/" + hhmm(i) + " " + hhmm(i) + "-" + hhmm(i+1) + "\nvisit-time: " +
+			hhmm(i) + "-" + hhmm(i+1) + "\n")
 	}
 	rules := Parse([]byte(b.String()), Google).RulesFor(Agent{})
 	if n := len(rules.RateAndVisitTimeLines()); n > 2*maxTimeRanges+1 {
@@ -145,7 +155,8 @@ func TestPaceIsExplained(t *testing.T) {
 }
 
 func FuzzPace(f *testing.F) {
-	for _, s := range []string{"request-rate: 1/5m 0800-1300", "visit-time: 2200-0600", "request-rate: 1/0", "visit-time: 2400-2400"} {
+	for _, s := range []string{"request-rate: 1/5m 0800-1300", "visit-time: 2200-0600",
+		"request-rate: 1/0", "visit-time: 2400-2400"} {
 		f.Add(s, int64(1774746000))
 	}
 	f.Fuzz(func(t *testing.T, body string, unix int64) {

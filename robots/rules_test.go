@@ -44,7 +44,8 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := rulesOf(test.rules).Check(robotstest.URL(t, "http://h"+test.path))
-			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want, Line: test.line, Group: "*"}
+			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want,
+				Line: test.line, Group: "*"}
 			if got != want {
 				t.Errorf("%s: got %+v, want %+v\n%s", test.path, got, want, test.rules)
 			}
@@ -86,14 +87,16 @@ func TestNestedPrefixes(t *testing.T) {
 		var file strings.Builder
 		var reference []robotstest.ReferenceRule
 		for i := range 1 + random.IntN(300) {
-			path := "/" + strings.Repeat("a", random.IntN(8)) + strings.Repeat("b", random.IntN(3)) + strings.Repeat("a", random.IntN(4))
+			path := "/" + strings.Repeat("a", random.IntN(8)) + strings.Repeat("b",
+				random.IntN(3)) + strings.Repeat("a", random.IntN(4))
 			allow := random.IntN(2) == 0
 			fmt.Fprintf(&file, "%s: %s\n", map[bool]string{true: "Allow", false: "Disallow"}[allow], path)
 			reference = append(reference, robotstest.NewReferenceRule(allow, path, i+2))
 		}
 		rules := rulesOf(file.String())
 		for range 50 {
-			u := robotstest.URL(t, "http://h/"+strings.Repeat("a", random.IntN(10))+strings.Repeat("b", random.IntN(4))+strings.Repeat("a", random.IntN(6)))
+			u := robotstest.URL(t, "http://h/"+strings.Repeat("a", random.IntN(10))+strings.Repeat("b",
+				random.IntN(4))+strings.Repeat("a", random.IntN(6)))
 			want := 0
 			if r := robotstest.DecidingRule(reference, u.PathAndQuery()); r != nil {
 				want = r.Line
@@ -109,7 +112,8 @@ func TestNestedPrefixes(t *testing.T) {
 func TestRulesCheckAllocatesNothing(t *testing.T) {
 	rules := rulesOf("Disallow: /a\nAllow: /a/b\nDisallow: /*.php$\nDisallow: /file-%2A*x\nDisallow: /*%24$\n")
 	var us []decorum.URL
-	for _, path := range []string{"/", "/a/b/c", "/x.php", "/file-*.x", "/file-%2A.x", "/x%24", "/caf%C3%A9", "/robots.txt"} {
+	for _, path := range []string{"/", "/a/b/c", "/x.php", "/file-*.x", "/file-%2A.x", "/x%24",
+		"/caf%C3%A9", "/robots.txt"} {
 		us = append(us, robotstest.URL(t, "http://h"+path))
 	}
 	allocs := testing.AllocsPerRun(100, func() {
@@ -129,7 +133,8 @@ func TestRulesKeepNoFile(t *testing.T) {
 	if text := file.lines[0].Value; sharesMemory(rules.groupAgents, text) {
 		t.Error("the group is part of the file's text")
 	}
-	if v := rules.Check(robotstest.URL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].Value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].Value) {
+	if v := rules.Check(robotstest.URL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].Value) ||
+		sharesMemory(v.Rule[len("disallow: "):], file.lines[1].Value) {
 		t.Errorf("the rule %q is part of the file's text", v.Rule)
 	}
 }

@@ -63,7 +63,8 @@ func TestYandexRank(t *testing.T) {
 		{"AGENT-12", "anybot", []string{"anybot*", "SomeBot*"}, []string{"SomeBot"}},
 		{"SYN-19", "", []string{"*"}, []string{"", "x"}},
 		{"SYS-07", "Yandex", []string{"Yandex", "*"}, []string{"YandexBot"}},
-		{"SYS-09", "YandexDirect", []string{"YandexDirect", "Yandex*"}, []string{"*", "YandexBot", "YandexDirectFetcher"}},
+		{"SYS-09", "YandexDirect", []string{"YandexDirect", "Yandex*"},
+			[]string{"*", "YandexBot", "YandexDirectFetcher"}},
 		{"SYS-10", "YandexCalendar", []string{"YandexCalendar", "Yandex"}, []string{"*", "SomeBot*"}},
 	} {
 		t.Run(test.req, func(t *testing.T) {
@@ -72,7 +73,8 @@ func TestYandexRank(t *testing.T) {
 			for _, value := range test.order {
 				ranks = append(ranks, f.agentMatchRank(a, value))
 			}
-			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, rankNoMatch) {
+			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) ||
+				slices.Contains(ranks, rankNoMatch) {
 				t.Errorf("ranks of %q = %v, want rising ones", test.order, ranks)
 			}
 			for _, value := range test.not {
@@ -93,7 +95,9 @@ func TestYandexLines(t *testing.T) {
 		{"SYN-12/comment", "Disallow: # nothing", []syntax.Line{testLine("/", 1, syntax.Allow)}},
 		{"SYN-13", "\nAllow:", []syntax.Line{testLine("/", 2, syntax.Disallow)}},
 		{"SYN-14", "Noindex: /a\nRequest-rate: 1/5", nil},
-		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []syntax.Line{testLine("a.ru", 1, syntax.Host), testLine("s", 2, syntax.CleanParam), testLine("1", 3, syntax.CrawlDelay)}},
+		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1",
+			[]syntax.Line{testLine("a.ru", 1, syntax.Host), testLine("s", 2, syntax.CleanParam),
+				testLine("1", 3, syntax.CrawlDelay)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// The extensions of Google's format belong to Yandex's.

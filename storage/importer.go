@@ -52,7 +52,8 @@ func (p *OriginDump) validate() error {
 		return errors.New("a dump without an origin")
 	}
 	if p.HostState != nil && len(p.HostState.EncodedStats) > MaxStatsBytes {
-		return fmt.Errorf("statistics of host %v: %d bytes, at most %d are allowed", p.Origin.Host(), len(p.HostState.EncodedStats), MaxStatsBytes)
+		return fmt.Errorf("statistics of host %v: %d bytes, at most %d are allowed", p.Origin.Host(),
+			len(p.HostState.EncodedStats), MaxStatsBytes)
 	}
 	for i := range p.URLs {
 		if err := p.URLs[i].check(p.Origin); err != nil {

@@ -36,11 +36,14 @@ func (e *Entry) Validate() error {
 		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.PriorityClass, NumClasses-1)
 	case e.Depth < 0 || e.FailedAttempts < 0 || e.Redirects < 0:
 		return fmt.Errorf("%v: depth, failed attempts or redirects are negative", e.URL)
-	case e.VisitHistorySummary != nil && max(len(e.VisitHistorySummary.ETag), len(e.VisitHistorySummary.LastModified)) > MaxValidatorBytes:
+	case e.VisitHistorySummary != nil &&
+		max(len(e.VisitHistorySummary.ETag), len(e.VisitHistorySummary.LastModified)) > MaxValidatorBytes:
 		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidatorBytes)
 	case len(e.CallbackData) > MaxCallbackDataBytes:
-		return fmt.Errorf("%v: callback data of %d bytes, at most %d are allowed", e.URL, len(e.CallbackData), MaxCallbackDataBytes)
-	case e.UseUncleanedURL && e.UncleanedURL.IsZero(), !e.UncleanedURL.IsZero() && e.UncleanedURL.Origin() != e.URL.Origin():
+		return fmt.Errorf("%v: callback data of %d bytes, at most %d are allowed", e.URL,
+			len(e.CallbackData), MaxCallbackDataBytes)
+	case e.UseUncleanedURL && e.UncleanedURL.IsZero(), !e.UncleanedURL.IsZero() &&
+		e.UncleanedURL.Origin() != e.URL.Origin():
 		return fmt.Errorf("%v: uncleaned URL %q is not of the same origin", e.URL, e.UncleanedURL)
 	}
 	return e.checkRequest()
@@ -49,7 +52,8 @@ func (e *Entry) Validate() error {
 // validate returns an error if a Store must refuse the ack.
 func (a *Ack) validate() error {
 	if a.HostState != nil && len(a.HostState.EncodedStats) > MaxStatsBytes {
-		return fmt.Errorf("statistics of host %v: %d bytes, at most %d are allowed", a.Lease.URL.Origin().Host(), len(a.HostState.EncodedStats), MaxStatsBytes)
+		return fmt.Errorf("statistics of host %v: %d bytes, at most %d are allowed", a.Lease.URL.Origin().Host(),
+			len(a.HostState.EncodedStats), MaxStatsBytes)
 	}
 	return a.Lease.Validate()
 }

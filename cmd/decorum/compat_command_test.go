@@ -126,7 +126,8 @@ func checkOutputLines(t *testing.T, p oldState) {
 		}
 	}
 	for _, x := range p.requestLog {
-		own := strings.HasSuffix(x.URL, ".txt") || strings.HasSuffix(x.URL, ".xml") || strings.HasSuffix(x.URL, "/tdmrep.json")
+		own := strings.HasSuffix(x.URL, ".txt") || strings.HasSuffix(x.URL, ".xml") ||
+			strings.HasSuffix(x.URL, "/tdmrep.json")
 		page := x.Method == "GET" && x.Status == 200 && !x.Incomplete && !own
 		if page && !lines[x.URL] {
 			t.Errorf("%s was answered, and is not in the output", x.URL)

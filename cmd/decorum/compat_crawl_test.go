@@ -60,11 +60,13 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Cookies: httpfetch.NewCookies(c.frontierStore),
 	})
 	must(err)
-	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: robotsGate.CleanURL, Budget: limits, MaxNextWait: 24 * time.Hour})
+	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: robotsGate.CleanURL,
+		Budget: limits, MaxNextWait: 24 * time.Hour})
 	collector := collyfetch.NewCollector(f, fetcher)
 	registerCallbacks(collector)
 	c.Crawler = &crawler.Crawler{
-		Frontier: f, Gate: robotsGate, Policy: projectPolicy(), Limiter: limits, Fetcher: collector, Handler: collector.Handle,
+		Frontier: f, Gate: robotsGate, Policy: projectPolicy(), Limiter: limits,
+		Fetcher: collector, Handler: collector.Handle,
 		Settings: crawler.Settings{MaxPagesPerHost: 13, ProductToken: "decorum",
 			Revisit: frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -164,7 +166,8 @@ func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawlt
 	n := countRequests(log)
 	for name, u := range before.urls {
 		host := parseURL(t, u.URL).Origin().Host()
-		notDue := host == "frozen.example" || host == "sloth.example" || host == "tomorrow.example" || host == "many.example"
+		notDue := host == "frozen.example" || host == "sloth.example" ||
+			host == "tomorrow.example" || host == "many.example"
 		closed := strings.Contains(u.URL, "/closed/") || strings.HasSuffix(u.URL, "/robots.txt")
 		if u.State == "queued" && !u.Sent && !notDue && !closed && n[name] != 1 {
 			t.Errorf("%s was queued, and was requested %d times", name, n[name])
@@ -173,8 +176,10 @@ func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawlt
 	for _, x := range log {
 		u := before.urls[x.Method+" "+x.URL]
 		hold := before.origins[u.Origin].HeldUntil
-		if x.Start.Before(u.NotBefore) || x.Start.Before(hold) && u.RobotsFor == "" && !strings.HasSuffix(x.URL, "/robots.txt") {
-			t.Errorf("%s was requested at %v; it was put off until %v, its origin was held until %v", x.URL, x.Start, u.NotBefore, hold)
+		if x.Start.Before(u.NotBefore) || x.Start.Before(hold) && u.RobotsFor == "" &&
+			!strings.HasSuffix(x.URL, "/robots.txt") {
+			t.Errorf("%s was requested at %v; it was put off until %v, its origin was held until %v", x.URL,
+				x.Start, u.NotBefore, hold)
 		}
 		if strings.HasPrefix(x.URL, "http://cookie.example/") && x.Status != 200 {
 			t.Errorf("%s was answered with %d: the cookie was forgotten", x.URL, x.Status)
@@ -182,8 +187,10 @@ func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawlt
 	}
 	// URLs that are new since the kill: links of pages that were queued.
 	for name, want := range map[string]int{
-		"POST http://form.example/answered": 0, "POST http://form.example/hanging": 0, "POST http://form.example/waiting": 1,
-		"GET http://secure.example.com/late": 0, "GET https://secure.example.com/late": 1, // the host is known to be on https
+		"POST http://form.example/answered": 0, "POST http://form.example/hanging": 0,
+		"POST http://form.example/waiting": 1,
+		// the host is known to be on https
+		"GET http://secure.example.com/late": 0, "GET https://secure.example.com/late": 1,
 		"GET http://hang.example/after": 1, "GET http://failing.example/3": 1, "GET http://down.example/1": 1,
 		"GET http://many.example/16": 0, // the host has had its pages
 	} {

@@ -44,7 +44,8 @@ func TestCompatDaemon(t *testing.T) {
 		host := parseURL(t, x.URL).Origin().Host()
 		switch {
 		case host == "many.example", host == "clean.example", host == "cookie.example", host == "frozen.example":
-			t.Errorf("%s was requested: it has a brake on, is of a project that does not run, or is not due until 2083", x.URL)
+			t.Errorf("%s was requested: it has a brake on, is of a project that does not run, or is not due until 2083",
+				x.URL)
 		case x.Start.Before(restart.Add(10 * time.Second)):
 			t.Errorf("%s was requested %v after the start", x.URL, x.Start.Sub(restart))
 		}
@@ -116,7 +117,8 @@ func startDaemon(t *testing.T, p oldState, s *webServer) (*api.Client, *exec.Cmd
 // before the kill.
 func checkDaemonState(t *testing.T, client *api.Client) {
 	t.Helper()
-	want := map[string]api.ProjectState{"going": api.StateRunning, "paused": api.StatePaused, "stopped": api.StateStopped}
+	want := map[string]api.ProjectState{"going": api.StateRunning, "paused": api.StatePaused,
+		"stopped": api.StateStopped}
 	projects, err := client.Projects(t.Context())
 	if err != nil || len(projects) != len(want) {
 		t.Fatalf("projects %+v, %v", projects, err)
@@ -133,7 +135,8 @@ func checkDaemonState(t *testing.T, client *api.Client) {
 	for _, b := range brakes {
 		switch {
 		case b.Host == "many.example" && b.Stop && b.Reason == "its owner asked":
-		case b.Host == "tdm.example" && time.Duration(b.Delay) == 20*time.Second && b.Reason == "its owner asked for less":
+		case b.Host == "tdm.example" && time.Duration(b.Delay) == 20*time.Second &&
+			b.Reason == "its owner asked for less":
 		default:
 			t.Errorf("brake %+v", b)
 		}

@@ -73,7 +73,8 @@ func readWeb(t *testing.T, killed time.Time) *crawltest.Web {
 }
 
 func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
-	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{}, OtherMethodPages: map[string]crawltest.PageFunc{}}
+	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{},
+		OtherMethodPages: map[string]crawltest.PageFunc{}}
 	if h.Robots != nil {
 		s.Robots = func(at time.Time) crawltest.RobotsSpec { return h.Robots.crawltestRobots(name, at.Before(killed)) }
 	}
@@ -85,7 +86,9 @@ func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
 		s.Pages[path] = h.newPage(name, path, pageDescription{}, killed)
 	}
 	for path, p := range h.Forms {
-		s.OtherMethodPages[path] = func(r crawltest.PageRequest) crawltest.Response { return p.response(name, r.ReceivedAt.Before(killed)) }
+		s.OtherMethodPages[path] = func(r crawltest.PageRequest) crawltest.Response {
+			return p.response(name, r.ReceivedAt.Before(killed))
+		}
 	}
 	return s
 }

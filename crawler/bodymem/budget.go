@@ -52,9 +52,11 @@ type Budget struct {
 // New returns a Budget of size bytes. It returns an error if size is below MinSize.
 func New(size int64) (*Budget, error) {
 	if size < MinSize {
-		return nil, fmt.Errorf("%d bytes are too few for the bodies of responses: at least %d MiB are needed", size, MinSize>>20)
+		return nil, fmt.Errorf("%d bytes are too few for the bodies of responses: at least %d MiB are needed", size,
+			MinSize>>20)
 	}
-	return &Budget{size: size, mainPoolSize: size - size/8, mainPoolHolders: map[*VisitShare]struct{}{}, deniedURLAges: map[string]uint64{}}, nil
+	return &Budget{size: size, mainPoolSize: size - size/8, mainPoolHolders: map[*VisitShare]struct{}{},
+		deniedURLAges: map[string]uint64{}}, nil
 }
 
 // NewDefault returns a Budget of DefaultSize.
@@ -97,7 +99,8 @@ func (m *Budget) Usage() Usage {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Usage{Bytes: m.firstBytesUsed + m.mainPoolUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedVisitCount}
+	return Usage{Bytes: m.firstBytesUsed + m.mainPoolUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters),
+		DeniedVisits: m.deniedVisitCount}
 }
 
 // A FullError is the error of a visit that got no memory for its body, because it waited too long
@@ -119,7 +122,8 @@ func (*FullError) Unwrap() error { return decorum.LocalFailure }
 // denyShare records that the visit of s got no memory, and returns its error. The caller holds m.mu.
 func (m *Budget) denyShare(s *VisitShare) error {
 	now := time.Now()
-	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenialTime.IsZero() || now.Sub(m.lastDenialTime) > warnInterval}
+	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenialTime.IsZero() ||
+		now.Sub(m.lastDenialTime) > warnInterval}
 	m.lastDenialTime = now
 	m.deniedVisitCount++
 	// Remember the URL's age for its next visit; if there are too many URLs, drop arbitrary ones.

@@ -97,7 +97,8 @@ func (p *CompressedSpool) Open() io.Reader {
 	for i, c := range p.chunks {
 		readers[i] = bytes.NewReader(c)
 	}
-	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(blockSize), s2.ReaderAllocBlock(blockSize)))
+	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(blockSize),
+		s2.ReaderAllocBlock(blockSize)))
 	return goschedReader{io.LimitReader(r, p.uncompressedLength)}
 }
 

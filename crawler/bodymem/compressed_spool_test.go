@@ -18,7 +18,8 @@ func TestSpool(t *testing.T) {
 	m := newMemory(t, 64)
 	random := make([]byte, 300_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
-	for _, body := range [][]byte{nil, []byte("a"), random, bytes.Repeat([]byte("<url><loc>http://a.test/</loc></url>\n"), 50*mib/37)} {
+	for _, body := range [][]byte{nil, []byte("a"), random,
+		bytes.Repeat([]byte("<url><loc>http://a.test/</loc></url>\n"), 50*mib/37)} {
 		s := openShare(t, m, "url", 0)
 		p, err := s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 		if err != nil {
@@ -129,7 +130,8 @@ func TestSpoolBytes(t *testing.T) {
 		if _, err := p.Fill(io.LimitReader(random, n), n); err != nil {
 			t.Fatal(err)
 		}
-		if maxBytes := MaxSpoolBytesForBody(n); p.ReservedBytes() > maxBytes || p.ReservedBytes() < maxBytes-3*chunkSize {
+		if maxBytes := MaxSpoolBytesForBody(n); p.ReservedBytes() > maxBytes ||
+			p.ReservedBytes() < maxBytes-3*chunkSize {
 			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.ReservedBytes(), maxBytes)
 		}
 		s.Close()

@@ -42,8 +42,10 @@ func openShare(t *testing.T, m *Budget, url string, n int64) *VisitShare {
 // checkUnused fails the test if memory is still in use.
 func checkUnused(t *testing.T, m *Budget) {
 	t.Helper()
-	if use := m.Usage(); use.Bytes != 0 || use.WaitingVisits != 0 || len(m.mainPoolHolders) != 0 || m.blockedHolderCount != 0 {
-		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.mainPoolHolders), m.blockedHolderCount)
+	if use := m.Usage(); use.Bytes != 0 || use.WaitingVisits != 0 || len(m.mainPoolHolders) != 0 ||
+		m.blockedHolderCount != 0 {
+		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use,
+			len(m.mainPoolHolders), m.blockedHolderCount)
 	}
 }
 
@@ -68,7 +70,8 @@ func TestDeadlock(t *testing.T) {
 		synctest.Wait()
 		err := young.Reserve(t.Context(), mib)
 		full := new(FullError)
-		if !errors.As(err, &full) || !full.FirstInSeries || !errors.Is(err, decorum.LocalFailure) || young.Err() != err {
+		if !errors.As(err, &full) || !full.FirstInSeries ||
+			!errors.Is(err, decorum.LocalFailure) || young.Err() != err {
 			t.Errorf("got %v, want a new Full of Kind Local", err)
 		}
 		young.Close()
@@ -78,7 +81,8 @@ func TestDeadlock(t *testing.T) {
 		next := openShare(t, m, "next", 0)
 		m.OpenShare(young, "young")
 		if young.arrivalNumber > next.arrivalNumber || !young.deniedBefore {
-			t.Errorf("the visit that was ended comes back with age %d, after %d", young.arrivalNumber, next.arrivalNumber)
+			t.Errorf("the visit that was ended comes back with age %d, after %d",
+				young.arrivalNumber, next.arrivalNumber)
 		}
 		if err := young.ReserveAheadIfNeeded(t.Context(), 5*mib, false); !errors.As(err, &full) || full.FirstInSeries {
 			t.Errorf("got %v, want a Full that is not new", err)
@@ -88,7 +92,8 @@ func TestDeadlock(t *testing.T) {
 		}
 		old.Close()
 		m.OpenShare(young, "young")
-		if err := young.ReserveAheadIfNeeded(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.bytesFromFirstBytesPool {
+		if err := young.ReserveAheadIfNeeded(t.Context(), 5*mib, false); err != nil ||
+			m.Usage().Bytes != 5*mib+next.bytesFromFirstBytesPool {
 			t.Errorf("got %v and %+v", err, m.Usage())
 		}
 		young.ShrinkTo(mib)
@@ -352,10 +357,12 @@ func TestReadAll(t *testing.T) {
 					got, more, err := s.ReadAll(t.Context(), r, limit, announced, make([]byte, bufSize))
 					want := text[:min(int64(length), limit)]
 					if err != nil || !bytes.Equal(got, want) || more != (int64(length) > limit) {
-						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced, limit, len(got), more, err)
+						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced,
+							limit, len(got), more, err)
 					}
 					s.ShrinkTo(int64(cap(got)))
-					if held := s.bytesFromFirstBytesPool + s.bytesFromMainPool; held > int64(cap(got)) || held < min(int64(cap(got)), s.bytesFromFirstBytesPool) {
+					if held := s.bytesFromFirstBytesPool + s.bytesFromMainPool; held > int64(cap(got)) ||
+						held < min(int64(cap(got)), s.bytesFromFirstBytesPool) {
 						t.Fatalf("%d bytes are held for %d", held, cap(got))
 					}
 					s.Close()
@@ -367,7 +374,8 @@ func TestReadAll(t *testing.T) {
 	broken := errors.New("broken")
 	s := openShare(t, m, "url", 0)
 	defer s.Close()
-	if got, _, err := s.ReadAll(t.Context(), io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken)), 9*mib, 0, nil); err != broken || len(got) != len(text) {
+	if got, _, err := s.ReadAll(t.Context(), io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken)), 9*mib, 0,
+		nil); err != broken || len(got) != len(text) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 }

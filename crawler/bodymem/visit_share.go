@@ -86,7 +86,8 @@ func (s *VisitShare) reserveWithoutWait(n int64) int64 {
 	s.unusedReservedBytes -= fromAhead
 	n -= fromAhead
 	m := s.memory
-	if part := min(n, firstBytes-s.bytesFromFirstBytesPool); part > 0 && m.firstBytesUsed+part <= m.size-m.mainPoolSize {
+	if part := min(n, firstBytes-s.bytesFromFirstBytesPool); part > 0 &&
+		m.firstBytesUsed+part <= m.size-m.mainPoolSize {
 		s.bytesFromFirstBytesPool += part
 		m.firstBytesUsed += part
 		n -= part
@@ -106,7 +107,8 @@ func (s *VisitShare) reserveBeyondFirstBytes(ctx context.Context, n int64, limit
 		}
 		return cmp.Or(s.err, errTooLong)
 	}
-	if m.mainPoolUsed+n <= m.mainPoolSize && (len(m.waiters) == 0 || s.arrivalNumber < m.waiters[0].share.arrivalNumber) {
+	if m.mainPoolUsed+n <= m.mainPoolSize &&
+		(len(m.waiters) == 0 || s.arrivalNumber < m.waiters[0].share.arrivalNumber) {
 		m.allocateFromMainPool(s, n)
 		m.mu.Unlock()
 		return nil

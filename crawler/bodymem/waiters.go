@@ -138,7 +138,9 @@ func (m *Budget) denyYoungestWaiterIfStalled() {
 		for s := range m.mainPoolHolders {
 			oldest = min(oldest, s.arrivalNumber)
 		}
-		m.denyYoungestEligibleWaiter(func(s *VisitShare) bool { return s.arrivalNumber != oldest && !s.isReservingAhead })
+		m.denyYoungestEligibleWaiter(func(s *VisitShare) bool {
+			return s.arrivalNumber != oldest && !s.isReservingAhead
+		})
 	}
 	m.changedSinceTick = false
 	m.stallTimer.Reset(stallTimeout)

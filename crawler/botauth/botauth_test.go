@@ -50,17 +50,20 @@ func TestSign(t *testing.T) {
 		k := newKeyFromPrivate(t)
 		s := newSigner(t, k, 0)
 		r := httptest.NewRequest(http.MethodGet, "https://site.test:8443/a?b=c", nil)
-		r.Header = http.Header{"Signature": {"a=:b:", "c=:d:"}, "Signature-Input": {"a=()"}, "Signature-Agent": {`a="https://other.test"`}}
+		r.Header = http.Header{"Signature": {"a=:b:", "c=:d:"}, "Signature-Input": {"a=()"},
+			"Signature-Agent": {`a="https://other.test"`}}
 		s.Sign(r.Header, "site.test:8443")
 		got, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.DirectoryOrigin != directoryOrigin || got.KeyID != k.ID() || got.Expires.Sub(got.Created) != 5*time.Minute {
+		if got.DirectoryOrigin != directoryOrigin || got.KeyID != k.ID() ||
+			got.Expires.Sub(got.Created) != 5*time.Minute {
 			t.Errorf("%+v", got)
 		}
 		s.Sign(r.Header, "site.test:8443")
-		if again, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err != nil || again.Nonce == got.Nonce {
+		if again, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err != nil ||
+			again.Nonce == got.Nonce {
 			t.Errorf("the next one: %+v, %v", again, err)
 		}
 		for name, spoil := range map[string]func(r *http.Request){
@@ -71,12 +74,14 @@ func TestSign(t *testing.T) {
 		} {
 			bad := r.Clone(t.Context())
 			spoil(bad)
-			if _, err := authtest.VerifyRequest(bad, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is invalid") {
+			if _, err := authtest.VerifyRequest(bad, publicKeyOf(t, k), time.Now()); err == nil ||
+				!strings.Contains(err.Error(), "is invalid") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		time.Sleep(6 * time.Minute)
-		if _, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is valid from") {
+		if _, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err == nil ||
+			!strings.Contains(err.Error(), "is valid from") {
 			t.Errorf("after its time: %v", err)
 		}
 	})
@@ -86,7 +91,8 @@ func TestSign(t *testing.T) {
 // form is a deliberate choice.
 func TestSignForm(t *testing.T) {
 	k := newKeyFromPrivate(t)
-	for form, want := range map[botauth.SignatureAgentForm]string{botauth.DictionaryForm: `sig1="` + directoryOrigin + `"`, botauth.StringForm: `"` + directoryOrigin + `"`} {
+	for form, want := range map[botauth.SignatureAgentForm]string{botauth.DictionaryForm: `sig1="` + directoryOrigin +
+		`"`, botauth.StringForm: `"` + directoryOrigin + `"`} {
 		s, err := newSigner(t, k, 0).WithSignatureAgentForm(form)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +102,8 @@ func TestSignForm(t *testing.T) {
 		if got := r.Header.Get("Signature-Agent"); got != want {
 			t.Errorf("%s: Signature-Agent is %s, want %s", form, got, want)
 		}
-		if got, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err != nil || got.DirectoryOrigin != directoryOrigin {
+		if got, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err != nil ||
+			got.DirectoryOrigin != directoryOrigin {
 			t.Errorf("%s: %+v, %v", form, got, err)
 		}
 		r.Header.Set("Signature-Agent", strings.Replace(want, "bot.", "evil.", 1))
@@ -117,18 +124,22 @@ func editHeader(r *http.Request, header, from, to string) {
 // out of range.
 func TestNewSignerRefuses(t *testing.T) {
 	k := newKeyFromPrivate(t)
-	for _, directory := range []string{"", "bot.example.com", "http://bot.example.com", "https://bot.example.com/keys", "https://bot.example.com/?a",
+	for _, directory := range []string{"", "bot.example.com", "http://bot.example.com", "https://bot.example.com/keys",
+		"https://bot.example.com/?a",
 		"https://bot.example.com//", "https://me:secret@bot.example.com", "ftp://bot.example.com", "https://"} {
-		if _, err := botauth.NewSigner(k, directory, 0); err == nil || !strings.Contains(err.Error(), "expected an origin on https") {
+		if _, err := botauth.NewSigner(k, directory, 0); err == nil ||
+			!strings.Contains(err.Error(), "expected an origin on https") {
 			t.Errorf("%q: %v", directory, err)
 		}
 	}
 	for _, lifetime := range []time.Duration{-1, time.Second, 25 * time.Hour} {
-		if _, err := botauth.NewSigner(k, directoryOrigin, lifetime); err == nil || !strings.Contains(err.Error(), "expected 10s to 24h") {
+		if _, err := botauth.NewSigner(k, directoryOrigin, lifetime); err == nil ||
+			!strings.Contains(err.Error(), "expected 10s to 24h") {
 			t.Errorf("%v: %v", lifetime, err)
 		}
 	}
-	if got, err := botauth.ParseKeyDirectoryOrigin("HTTPS://Bücher.Example:443/"); err != nil || got != "https://xn--bcher-kva.example" {
+	if got, err := botauth.ParseKeyDirectoryOrigin("HTTPS://Bücher.Example:443/"); err != nil ||
+		got != "https://xn--bcher-kva.example" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -149,7 +160,8 @@ func TestParseKey(t *testing.T) {
 		"make one of your own": "-----BEGIN PRIVATE KEY-----\n" + // the example of RFC 9421
 			"MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n",
 	} {
-		if _, err := botauth.ParseKey([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+		if _, err := botauth.ParseKey([]byte(text)); err == nil || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
@@ -170,7 +182,8 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, k := range []*botauth.Key{now, next} {
-		if want := (authtest.DirectoryKey{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: publicKeyOf(t, k), Use: "sig"}); keys[i] != want {
+		if want := (authtest.DirectoryKey{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: publicKeyOf(t, k),
+			Use: "sig"}); keys[i] != want {
 			t.Errorf("key %d: %+v, want %+v", i, keys[i], want)
 		}
 	}

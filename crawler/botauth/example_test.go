@@ -30,7 +30,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	served := httptest.NewRecorder()
-	directory.ServeHTTP(served, httptest.NewRequest(http.MethodGet, "https://bot.example.org"+botauth.DirectoryPath, nil))
+	directory.ServeHTTP(served, httptest.NewRequest(http.MethodGet, "https://bot.example.org"+
+		botauth.DirectoryPath, nil))
 
 	// The site verifies the directory and the request; authtest does it here.
 	keys, err := authtest.VerifyKeyDirectory(served.Header(), served.Body.Bytes(), "bot.example.org", time.Now())

@@ -69,9 +69,11 @@ func NewSigner(k *Key, directory string, lifetime time.Duration) (*Signer, error
 	}
 	lifetime = cmp.Or(lifetime, DefaultLifetime)
 	if lifetime < MinLifetime || lifetime > MaxLifetime {
-		return nil, fmt.Errorf("a signature cannot be valid for %v: expected %v to %v", lifetime, MinLifetime, MaxLifetime)
+		return nil, fmt.Errorf("a signature cannot be valid for %v: expected %v to %v",
+			lifetime, MinLifetime, MaxLifetime)
 	}
-	return &Signer{key: k, directoryOrigin: `"` + origin + `"`, lifetime: lifetime, signatureAgentForm: DictionaryForm}, nil
+	return &Signer{key: k, directoryOrigin: `"` + origin + `"`, lifetime: lifetime, signatureAgentForm: DictionaryForm},
+		nil
 }
 
 // ParseKeyDirectoryOrigin returns the origin of a key directory in its normalized form. It returns
@@ -79,7 +81,8 @@ func NewSigner(k *Key, directory string, lifetime time.Duration) (*Signer, error
 // nothing.
 func ParseKeyDirectoryOrigin(s string) (string, error) {
 	u, err := decorum.ParseURL(s)
-	if err != nil || strings.ContainsAny(s, "@?#") || u.Origin().Scheme() != "https" || strings.TrimSuffix(u.String(), "/") != u.Origin().String() {
+	if err != nil || strings.ContainsAny(s, "@?#") || u.Origin().Scheme() != "https" ||
+		strings.TrimSuffix(u.String(), "/") != u.Origin().String() {
 		return "", errors.New("expected an origin on https and no path, as in https://bot.example.com")
 	}
 	return u.Origin().String(), nil

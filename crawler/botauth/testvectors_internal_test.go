@@ -40,15 +40,18 @@ func TestSignatureVectors(t *testing.T) {
 		want    string
 	}{
 		{"RFC 9421, Appendix B.2.6", []component{
-			{`"date"`, "Tue, 20 Apr 2021 02:07:55 GMT"}, {`"@method"`, "POST"}, {`"@path"`, "/foo"}, {`"@authority"`, "example.com"},
+			{`"date"`, "Tue, 20 Apr 2021 02:07:55 GMT"}, {`"@method"`, "POST"}, {`"@path"`, "/foo"},
+			{`"@authority"`, "example.com"},
 			{`"content-type"`, "application/json"}, {`"content-length"`, "18"},
 		}, signatureParams("").addTime("created", time.Unix(1618884473, 0)).addString("keyid", "test-key-ed25519"),
 			":wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:"},
 		{"Web Bot Auth, a request", []component{
 			{`"@authority"`, "example.com"}, {`"signature-agent";key="agent2"`, `"https://signature-agent.test"`},
-		}, signatureParams("").addTime("created", time.Unix(1735689600, 0)).addString("keyid", exampleKeyID).addString("alg", "ed25519").
+		}, signatureParams("").addTime("created", time.Unix(1735689600, 0)).addString("keyid",
+			exampleKeyID).addString("alg", "ed25519").
 			addTime("expires", time.Unix(4889289600, 0)).
-			addString("nonce", "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==").addString("tag", "web-bot-auth"),
+			addString(
+				"nonce", "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==").addString("tag", "web-bot-auth"),
 			":RdNFx5Bj6au3YgAMQL/RzmUlZE8QZLIaXGRpw985hWnwPfMxT228NMk6ehRS1PSl4e8PhbNZACSanGdhEwYCCg==:"},
 	} {
 		if _, got := k.sign(tt.covered, tt.params); got != tt.want {
@@ -76,7 +79,8 @@ func TestDirectoryVector(t *testing.T) {
 
 // TestThumbprint: the thumbprint equals the example of RFC 8037, Appendix A.3.
 func TestThumbprint(t *testing.T) {
-	if got, want := thumbprint("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"), "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"; got != want {
+	if got, want := thumbprint(
+		"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"), "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -48,7 +48,8 @@ func TestOnRequestOnce(t *testing.T) {
 		const hosts = 40
 		var sites []crawltest.Site
 		for i := range hosts {
-			sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i), Latency: crawltest.Latency{Base: time.Second},
+			sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i),
+				Latency: crawltest.Latency{Base: time.Second},
 				Fallback: func(r crawltest.PageRequest) crawltest.Response {
 					return crawltest.ResponseOfType("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
 				}})
@@ -87,7 +88,8 @@ func TestOnRequestOnce(t *testing.T) {
 		for i := range hosts {
 			h := fmt.Sprintf("h%d.test", i)
 			if want := "1<h1>" + h + "1</h1>é"; calls[h] != 1 || answered[h] != want {
-				t.Errorf("%s: OnRequest was called %d times, answered %q, want once and %q", h, calls[h], answered[h], want)
+				t.Errorf("%s: OnRequest was called %d times, answered %q, want once and %q", h,
+					calls[h], answered[h], want)
 			}
 		}
 	})

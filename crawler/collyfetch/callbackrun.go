@@ -170,8 +170,10 @@ var errAborted = errors.New("a callback aborted the request")
 func (r *callbackRun) noResponseError() error {
 	url := r.ticket.URL().String()
 	// The callbacks ran, but the request did not reach collyTransport: it went to another one.
-	if why := r.fetchOrCollyErr; why != nil && !r.reachedTransport && r.callbackRequest != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
-		r.collector.Log.Error("a request that would have bypassed the crawl was stopped", "url", url, "why", errTransportReplaced)
+	if why := r.fetchOrCollyErr; why != nil && !r.reachedTransport && r.callbackRequest != nil &&
+		!errors.Is(why, colly.ErrAbortedBeforeRequest) {
+		r.collector.Log.Error("a request that would have bypassed the crawl was stopped", "url", url,
+			"why", errTransportReplaced)
 		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errTransportReplaced}
 	}
 	if err, ok := errors.AsType[*decorum.Error](r.fetchOrCollyErr); ok {
@@ -235,12 +237,14 @@ func (r *callbackRun) closeAndTakeLinks() (links []crawler.LinkToVisit, retry bo
 // A Retry of an unsafe request is logged and dropped, because the request must not be sent twice.
 // It is not an error: an error would call OnError, from where callbacks often call Retry.
 func (r *callbackRun) noteIfRetry(m *joinedCollyCollector, req *colly.Request, request *storage.NonGETRequest) bool {
-	if r == nil || r.callbackRequest == nil || m != r.joinedCollector || req.Depth != r.callbackRequest.Depth || req.URL.String() != r.callbackRequest.URL.String() ||
+	if r == nil || r.callbackRequest == nil || m != r.joinedCollector || req.Depth != r.callbackRequest.Depth ||
+		req.URL.String() != r.callbackRequest.URL.String() ||
 		!isSameRequest(request, r.ticket.Request()) {
 		return false
 	}
 	if !r.ticket.Request().IsSafe() {
-		r.collector.Log.Warn("Retry has no effect: a request that is not safe is not sent twice", "method", req.Method, "url", r.ticket.URL())
+		r.collector.Log.Warn("Retry has no effect: a request that is not safe is not sent twice", "method",
+			req.Method, "url", r.ticket.URL())
 		return true
 	}
 	r.mu.Lock()

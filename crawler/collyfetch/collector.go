@@ -68,8 +68,10 @@ func NewCollector(f *frontier.Frontier, fetcher *httpfetch.Fetcher) *Collector {
 }
 
 // wrapCollector returns a Collector with collyCollector joined under the empty name.
-func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.Fetcher, log *slog.Logger) (*Collector, error) {
-	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
+func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.Fetcher,
+	log *slog.Logger) (*Collector, error) {
+	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log,
+		canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
 	return c, c.joinCollyCollector("", collyCollector)
 }
@@ -141,7 +143,8 @@ type joinedCollyCollector struct {
 func stopAtRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // errCollectorInUse is the error of a collector that belongs to another crawl.
-var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see JoinCollector")
+var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl " +
+	"already: see JoinCollector")
 
 // reapplyOverrides overrides the settings of all collectors again, because the program may have
 // changed them.
@@ -184,14 +187,16 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		return nil, r.noResponseError()
 	}
 	// A redirect or a 304 has no page that callbacks could read.
-	if _, _, redirects := crawler.RedirectTarget(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
+	if _, _, redirects := crawler.RedirectTarget(t.Request(), r.response); redirects ||
+		r.response.Status == http.StatusNotModified {
 		c.ReleaseVisitResources(t)
 	}
 	return r.response, nil
 }
 
 // errNotFetched is the error of a Crawler that was assembled incorrectly.
-var errNotFetched = errors.New("the callbacks have not seen the request for the page: is the Collector the Fetcher of the Crawler, and Handle called at most once for a page?")
+var errNotFetched = errors.New("the callbacks have not seen the request for the page: is the Collector the Fetcher " +
+	"of the Crawler, and Handle called at most once for a page?")
 
 // Handle is the crawler.Handler that runs the callbacks for a response. It returns the URLs that they
 // visit as links. A program's Handler may call it. Its error is of Kind Dropped if colly cannot
@@ -275,7 +280,8 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	if parent.noteIfRetry(m, r, request) {
 		return nil
 	}
-	metadata, err := encodeRequestMetadata(m.name, u, r.Ctx, headerWithoutCollectorDefaults(m.Collector, *r.Headers, request))
+	metadata, err := encodeRequestMetadata(m.name, u, r.Ctx,
+		headerWithoutCollectorDefaults(m.Collector, *r.Headers, request))
 	if err != nil {
 		return err
 	}
@@ -288,7 +294,8 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, dept
 	if parent.tryBufferLink(l) {
 		return nil
 	}
-	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), CallbackData: l.CallbackData, Request: l.Request}
+	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0),
+		CallbackData: l.CallbackData, Request: l.Request}
 	if c.hasRequestedPage.Load() { // the limits of URL traps apply to links, not to seeds
 		e.Source = storage.SourceLink
 	}
@@ -331,9 +338,11 @@ func (c *Collector) overrideSettings(m *colly.Collector) error {
 	userAgent := c.fetcher.UserAgent()
 	switch {
 	case m.CheckHead:
-		return errors.New("collyfetch: CheckHead: a page is requested once; OnResponseHeaders gets the headers of the response")
+		return errors.New("collyfetch: CheckHead: a page is requested once; OnResponseHeaders gets the headers of " +
+			"the response")
 	case m.CacheDir != "":
-		return errors.New("collyfetch: CacheDir: the crawl remembers the visited URLs, and sends If-None-Match when it visits one again")
+		return errors.New("collyfetch: CacheDir: the crawl remembers the visited URLs, and sends If-None-Match when " +
+			"it visits one again")
 	case m.UserAgent != userAgent && m.UserAgent != defaultCollyAgent && m.UserAgent != "":
 		return fmt.Errorf("collyfetch: UserAgent %q: the crawl's User-Agent is %q", m.UserAgent, userAgent)
 	}

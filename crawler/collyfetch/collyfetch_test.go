@@ -33,7 +33,8 @@ func newCrawl(t *testing.T, cfg httpfetch.Config) (*crawler.Crawler, *collyfetch
 }
 
 // newCrawlWithStore is newCrawl with the crawl's state in store.
-func newCrawlWithStore(t *testing.T, store storage.Store, cfg httpfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+func newCrawlWithStore(t *testing.T, store storage.Store,
+	cfg httpfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
@@ -48,7 +49,8 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg httpfetch.Config) 
 	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{
 		Frontier: f, Gate: gate.New(gate.Config{Agent: agent}, store),
-		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		Policy:  politeness.Policy{Delay: 50 * time.Millisecond},
+		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: c, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, c
@@ -109,7 +111,8 @@ func TestCallbacksEnqueue(t *testing.T) {
 	if len(errs) > 0 || !slices.Equal(titles, []string{"Hello", "Hello"}) {
 		t.Errorf("errors %q, titles %q", errs, titles)
 	}
-	if report := web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond, RequiredProductToken: "testbot"}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond,
+		RequiredProductToken: "testbot"}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}
 }
@@ -122,7 +125,8 @@ func TestCallbacks(t *testing.T) {
 			"/":      crawltest.StaticPage(crawltest.HTML("<h1>One</h1><a href=/gone>x</a><a href=/moved>y</a>")),
 			"/gone":  crawltest.StaticPage(crawltest.Status(http.StatusGone)),
 			"/moved": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/two")),
-			"/two":   crawltest.StaticPage(crawltest.ResponseOfType("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
+			"/two": crawltest.StaticPage(crawltest.ResponseOfType("text/html; charset=iso-8859-1",
+				"<h1>Zw\xf6lf</h1>")),
 		}})
 		crawl, c := newCrawl(t, httpfetch.Config{Transport: web})
 		crawl.Settings.Workers = 1

@@ -57,7 +57,8 @@ var collyPrograms = map[string]func(*programSession){
 		_ = s.Visit("http://wiki.test/tree")
 	},
 	"url_filter": func(s *programSession) {
-		s.URLFilters = []*regexp.Regexp{regexp.MustCompile(`^http://wiki\.test/(|b.+)$`), regexp.MustCompile(`^http://wiki\.test/c.+`)}
+		s.URLFilters = []*regexp.Regexp{regexp.MustCompile(`^http://wiki\.test/(|b.+)$`),
+			regexp.MustCompile(`^http://wiki\.test/c.+`)}
 		s.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = s.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
 		s.OnHTML("h1", func(e *colly.HTMLElement) { s.addItem("%s", e.Text) })
 		_ = s.Visit("http://wiki.test/")
@@ -127,7 +128,8 @@ var collyPrograms = map[string]func(*programSession){
 	"xkcd_store": func(s *programSession) {
 		s.AllowedDomains = []string{"shop.test"}
 		s.OnHTML(".item", func(e *colly.HTMLElement) {
-			s.addItem("%s %s %s", e.ChildAttr("a", "title"), e.ChildText("span"), e.Request.AbsoluteURL(e.ChildAttr("a", "href")))
+			s.addItem("%s %s %s", e.ChildAttr("a", "title"), e.ChildText("span"),
+				e.Request.AbsoluteURL(e.ChildAttr("a", "href")))
 		})
 		s.OnHTML(".next a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		_ = s.Visit("http://shop.test/list/1")
@@ -136,8 +138,12 @@ var collyPrograms = map[string]func(*programSession){
 		detail := s.Clone()
 		s.join("detail", detail)
 		s.OnHTML(".next a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-		s.OnHTML(".item a[href]", func(e *colly.HTMLElement) { _ = detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-		detail.OnHTML("#course", func(e *colly.HTMLElement) { s.addItem("%s: %s", e.ChildText("h1"), e.ChildText("p")) })
+		s.OnHTML(".item a[href]", func(e *colly.HTMLElement) {
+			_ = detail.Visit(e.Request.AbsoluteURL(e.Attr("href")))
+		})
+		detail.OnHTML("#course", func(e *colly.HTMLElement) {
+			s.addItem("%s: %s", e.ChildText("h1"), e.ChildText("p"))
+		})
 		_ = s.Visit("http://shop.test/list/1")
 	},
 	"factba.se": func(s *programSession) {
@@ -164,7 +170,8 @@ var collyPrograms = map[string]func(*programSession){
 	},
 	"multipart": func(s *programSession) {
 		s.MaxDepth, s.AllowURLRevisit = 5, true
-		form := map[string][]byte{"firstname": []byte("one"), "email": []byte("onetwo@example.com"), "file": {0xff, 0xd8, 0}}
+		form := map[string][]byte{"firstname": []byte("one"),
+			"email": []byte("onetwo@example.com"), "file": {0xff, 0xd8, 0}}
 		s.OnHTML("html", func(e *colly.HTMLElement) {
 			s.addItem("%d: %s", e.Request.Depth, e.Text)
 			time.Sleep(time.Second)
@@ -192,22 +199,28 @@ var collyPrograms = map[string]func(*programSession){
 // disallows, and to a host that the programs are not allowed to visit.
 func programWeb() *crawltest.Web {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
-	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
+	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+		"/private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
 		IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})
 	wiki := map[string]crawltest.PageFunc{
-		"/":     page("<h1>Wiki</h1><a href=/bees>Bees</a> <a href=bridges>Bridges</a> <a href=/caves>Caves</a> <a href=/dunes>Dunes</a> <a href=/private/x>Private</a> <a href=http://other.test/>Other</a>"),
+		"/": page("<h1>Wiki</h1><a href=/bees>Bees</a> <a href=bridges>Bridges</a> <a href=/caves>Caves</a> <a " +
+			"href=/dunes>Dunes</a> <a href=/private/x>Private</a> <a href=http://other.test/>Other</a>"),
 		"/bees": page("<h1>Bees</h1><a href=/>Wiki</a>"), "/bridges": page("<h1>Bridges</h1><a href=/caves>Caves</a>"),
 		"/caves": page("<h1>Caves</h1>"), "/dunes": page("<h1>Dunes</h1>"), "/private/x": page("closed"),
 		"/tree": page("<h1>Root</h1><a href=/tree/1>1</a><a href=/tree/2>2</a><a href=/private/x>x</a>"),
-		"/talk": page("<div class=comment><b class=author>Ada</b><a href=/bees>re</a></div><div class=comment><b class=author>Bo</b><a href=/caves>re</a></div>"),
+		"/talk": page("<div class=comment><b class=author>Ada</b><a href=/bees>re</a></div><div class=comment><b " +
+			"class=author>Bo</b><a href=/caves>re</a></div>"),
 	}
 	for _, n := range []string{"1", "2"} {
-		wiki["/tree/"+n] = page(fmt.Sprintf("<h1>Branch %s</h1><a href=/tree/%s/1>a</a><a href=/tree/%s/2>b</a>", n, n, n))
+		wiki["/tree/"+n] = page(fmt.Sprintf("<h1>Branch %s</h1><a href=/tree/%s/1>a</a><a href=/tree/%s/2>b</a>", n, n,
+			n))
 		wiki["/tree/"+n+"/1"], wiki["/tree/"+n+"/2"] = page("<h1>Leaf "+n+".1</h1>"), page("<h1>Leaf "+n+".2</h1>")
 	}
 	shop := map[string]crawltest.PageFunc{
-		"/sitemap.xml": crawltest.StaticPage(crawltest.ResponseOfType("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
-		"/api":         crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
+		"/sitemap.xml": crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
+			"<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
+		"/api": crawltest.StaticPage(crawltest.ResponseOfType("application/json",
+			`[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
 	}
 	shop["/account"] = func(r crawltest.PageRequest) crawltest.Response {
 		if r.Header.Get("Cookie") != "session=s3" {
@@ -216,11 +229,16 @@ func programWeb() *crawltest.Web {
 		return crawltest.HTML("<h1>Hello admin</h1>")
 	}
 	for n := 1; n <= 3; n++ {
-		shop[fmt.Sprintf("/list/%d", n)] = page(fmt.Sprintf("<div class=item><a href=/p/%d title=Thing%d>x</a><span>$%d</span></div><div class=next><a href=/list/%d>next</a></div>", n, n, n*10, n%3+1))
-		shop[fmt.Sprintf("/p/%d", n)] = page(fmt.Sprintf("<div id=course><h1>Course %d</h1><p>About %d.</p></div>", n, n))
+		shop[fmt.Sprintf("/list/%d", n)] = page(fmt.Sprintf("<div class=item><a href=/p/%d "+
+			"title=Thing%d>x</a><span>$%d</span></div><div class=next><a href=/list/%d>next</a></div>", n, n, n*10,
+			n%3+1))
+		shop[fmt.Sprintf("/p/%d", n)] = page(fmt.Sprintf("<div id=course><h1>Course %d</h1><p>About %d.</p></div>", n,
+			n))
 	}
-	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki}, crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop, OtherMethodPages: shopForms()},
-		crawltest.Site{Host: "other.test", Robots: closed, Pages: map[string]crawltest.PageFunc{"/": page("<h1>Other</h1>")}})
+	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki},
+		crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop, OtherMethodPages: shopForms()},
+		crawltest.Site{Host: "other.test", Robots: closed,
+			Pages: map[string]crawltest.PageFunc{"/": page("<h1>Other</h1>")}})
 }
 
 // shopForms has a login form and a form that takes a file.
@@ -235,7 +253,8 @@ func shopForms() map[string]crawltest.PageFunc {
 			return in
 		},
 		"/upload": func(r crawltest.PageRequest) crawltest.Response {
-			whole := strings.Contains(string(r.Body), "onetwo@example.com") && strings.Contains(string(r.Body), "\xff\xd8\x00")
+			whole := strings.Contains(string(r.Body), "onetwo@example.com") &&
+				strings.Contains(string(r.Body), "\xff\xd8\x00")
 			if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data; boundary=") || !whole {
 				return crawltest.Status(http.StatusBadRequest)
 			}

@@ -20,7 +20,8 @@ type collyTransport struct{ collector *Collector }
 
 // Errors of requests that are refused.
 var (
-	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.JoinCollector")
+	errNotJoined = errors.New("the collector is a Clone that has not been joined to the crawl: see " +
+		"Collector.JoinCollector")
 	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must not change")
 	errTransportReplaced = errors.New("the collector's transport was replaced by one that does not use tickets")
 )
@@ -35,7 +36,8 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	delete(req.Header, leaseTokenHeader)
 	r.reachedTransport = true
 	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.UserAgent() {
-		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errUserAgentChanged}
+		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(),
+			Kind: decorum.Invalid, Err: errUserAgentChanged}
 	}
 	// Send the request in the context of the visit, with colly's trace if it is on.
 	visit := r.currentContext()

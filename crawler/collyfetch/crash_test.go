@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 // runCrashProgram runs a colly program on a wrapped collector with its state in dir.
 func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) error {
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
-		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
+		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir,
+		Policy:      politeness.Policy{Delay: 20 * time.Millisecond},
 		FetchConfig: httpfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}})
 	if err != nil {
 		return err
@@ -117,7 +118,8 @@ func TestKilled(t *testing.T) {
 	if len(seen) != pages {
 		t.Errorf("%d lines were printed, want %d: %q", len(seen), pages, slices.Sorted(maps.Keys(seen)))
 	}
-	report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 20 * time.Millisecond, RestartTimes: []time.Time{restart}, CrashLossWindow: time.Second})
+	report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 20 * time.Millisecond,
+		RestartTimes: []time.Time{restart}, CrashLossWindow: time.Second})
 	if !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}

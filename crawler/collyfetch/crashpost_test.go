@@ -34,7 +34,8 @@ func postForms(c *collyfetch.Crawl) error {
 	for n := range formCount {
 		ctx := colly.NewContext()
 		ctx.Put("n", fmt.Sprint(n))
-		if err := c.Collector.Request("POST", "http://a.test/form", strings.NewReader(fmt.Sprint("n=", n)), ctx, nil); err != nil {
+		if err := c.Collector.Request("POST", "http://a.test/form",
+			strings.NewReader(fmt.Sprint("n=", n)), ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -77,10 +78,11 @@ func TestKilledPosts(t *testing.T) {
 		t.Skip("runs in processes of its own")
 	}
 	killer := &processKiller{}
-	web := crawltest.New(crawltest.Site{Host: "a.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": func(crawltest.PageRequest) crawltest.Response {
-		killer.countRequest()
-		return crawltest.HTML("thanks")
-	}}})
+	web := crawltest.New(crawltest.Site{Host: "a.test",
+		OtherMethodPages: map[string]crawltest.PageFunc{"/form": func(crawltest.PageRequest) crawltest.Response {
+			killer.countRequest()
+			return crawltest.HTML("thanks")
+		}}})
 	server, err := web.Start("")
 	must(t, err)
 	defer server.Close()
@@ -128,7 +130,8 @@ func TestKilledPosts(t *testing.T) {
 		}
 		seen[x.RequestBodySHA256] = true
 	}
-	report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 20 * time.Millisecond, RestartTimes: restarts[1:], CrashLossWindow: time.Second})
+	report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 20 * time.Millisecond,
+		RestartTimes: restarts[1:], CrashLossWindow: time.Second})
 	if !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}

@@ -23,10 +23,12 @@ import (
 func libraryWeb() *crawltest.Web {
 	return crawltest.New(crawltest.Site{
 		Host: "library.example",
-		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /staff\n"),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+			"/staff\n"),
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/staff") }}),
 		Pages: map[string]crawltest.PageFunc{
-			"/":        crawltest.StaticPage(crawltest.HTML("<h1>Library</h1><a href=/hours>Hours</a><a href=/staff/rota>Rota</a>")),
+			"/": crawltest.StaticPage(crawltest.HTML("<h1>Library</h1><a href=/hours>Hours</a><a " +
+				"href=/staff/rota>Rota</a>")),
 			"/hours":   crawltest.StaticPage(crawltest.HTML("<h1>Hours</h1><a href=/>Home</a>")),
 			"/staff/a": crawltest.StaticPage(crawltest.HTML("<h1>Rota</h1>")),
 		},

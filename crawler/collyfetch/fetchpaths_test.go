@@ -78,7 +78,8 @@ type pageOutcome struct {
 func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	signer, _ := newSignerAndChecker(t)
 	page := func(header, body string) string {
-		return fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: %d\r\n%s\r\n%s", len(body), header, body)
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: "+
+			"%d\r\n%s\r\n%s", len(body), header, body)
 	}
 	moved := func(to string) string {
 		return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " + to + "\r\n\r\n"
@@ -96,35 +97,52 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 		proxied bool
 	}{
 		{name: "a page", answers: map[string]string{"/x": page("", "x")}},
-		{name: "of another port", url: "http://a.test:8080/x?b=c%20d&é", answers: map[string]string{"/x": page("", "x")}},
-		{name: "an odd path", url: "http://a.test/x/%7e|^'\"a%2Fb", answers: map[string]string{"/x/~|^'\"a/b": page("", "x")}},
-		{name: "headers", cfg: httpfetch.Config{Headers: http.Header{"Accept": {"text/html"}, "Accept-Language": {"en", "de"}, "X-A": {""}}, From: "bot@example.com"},
+		{name: "of another port", url: "http://a.test:8080/x?b=c%20d&é",
 			answers: map[string]string{"/x": page("", "x")}},
-		{name: "headers in small letters", cfg: httpfetch.Config{Headers: http.Header{"accept-language": {"en"}}}, answers: map[string]string{"/x": page("", "x")}},
+		{name: "an odd path", url: "http://a.test/x/%7e|^'\"a%2Fb",
+			answers: map[string]string{"/x/~|^'\"a/b": page("", "x")}},
+		{name: "headers", cfg: httpfetch.Config{Headers: http.Header{"Accept": {"text/html"},
+			"Accept-Language": {"en", "de"}, "X-A": {""}}, From: "bot@example.com"},
+			answers: map[string]string{"/x": page("", "x")}},
+		{name: "headers in small letters", cfg: httpfetch.Config{Headers: http.Header{"accept-language": {"en"}}},
+			answers: map[string]string{"/x": page("", "x")}},
 		{name: "signed", cfg: httpfetch.Config{Signer: signer}, answers: map[string]string{"/x": page("", "x")}},
-		{name: "cookies", visits: 2, answers: map[string]string{"/x": "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nSet-Cookie: a=b\r\nLocation: /y\r\n\r\n", "/y": page("", "y")}},
+		{name: "cookies", visits: 2, answers: map[string]string{"/x": "HTTP/1.1 302 Found\r\nConnection: " +
+			"close\r\nContent-Length: 0\r\nSet-Cookie: a=b\r\nLocation: /y\r\n\r\n", "/y": page("", "y")}},
 		{name: "POST", request: ask("POST", "a=b"), answers: map[string]string{"/x": page("", "x")}},
 		{name: "POST of nothing", request: ask("POST", ""), answers: map[string]string{"/x": page("", "x")}},
 		{name: "PUT", request: ask("PUT", "a=b"), answers: map[string]string{"/x": page("", "x")}},
 		{name: "DELETE", request: ask("DELETE", ""), answers: map[string]string{"/x": page("", "x")}},
 		{name: "HEAD", request: ask("HEAD", ""), answers: map[string]string{"/x": page("", "")}},
-		{name: "POST led on", visits: 2, request: ask("POST", "a=b"), answers: map[string]string{"/x": "HTTP/1.1 307 T\r\nConnection: close\r\nContent-Length: 0\r\nLocation: /y\r\n\r\n", "/y": page("", "y")}},
-		{name: "POST led to a page", visits: 2, request: ask("POST", "a=b"), answers: map[string]string{"/x": moved("/y"), "/y": page("", "y")}},
+		{name: "POST led on", visits: 2, request: ask("POST", "a=b"),
+			answers: map[string]string{"/x": "HTTP/1.1 307 T\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " +
+				"/y\r\n\r\n", "/y": page("", "y")}},
+		{name: "POST led to a page", visits: 2, request: ask("POST", "a=b"),
+			answers: map[string]string{"/x": moved("/y"), "/y": page("", "y")}},
 		{name: "led on", visits: 2, answers: map[string]string{"/x": moved("http://a.test/y"), "/y": page("", "y")}},
 		{name: "led nowhere", answers: map[string]string{"/x": moved("http://[")}},
-		{name: "with neither", answers: map[string]string{"/x": "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"}},
-		{name: "an odd status", answers: map[string]string{"/x": "HTTP/1.1 299 Odd\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"}},
-		{name: "an error", answers: map[string]string{"/x": "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"}},
-		{name: "cut", answers: map[string]string{"/x": "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\nx"}},
+		{name: "with neither", answers: map[string]string{"/x": "HTTP/1.1 302 Found\r\nConnection: " +
+			"close\r\nContent-Length: 0\r\n\r\n"}},
+		{name: "an odd status", answers: map[string]string{"/x": "HTTP/1.1 299 Odd\r\nConnection: " +
+			"close\r\nContent-Length: 1\r\n\r\nx"}},
+		{name: "an error", answers: map[string]string{"/x": "HTTP/1.1 404 Not Found\r\nConnection: " +
+			"close\r\nContent-Length: 1\r\n\r\nx"}},
+		{name: "cut", answers: map[string]string{"/x": "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " +
+			"9\r\n\r\nx"}},
 		{name: "no HTTP", answers: map[string]string{"/x": "hello\r\n\r\n"}},
 		{name: "nothing", answers: map[string]string{"/x": ""}},
-		{name: "a long header", cfg: httpfetch.Config{MaxHeaderBytes: 4 << 10}, answers: map[string]string{"/x": page("X: "+strings.Repeat("x", 100<<10)+"\r\n", "x")}},
-		{name: "late", cfg: httpfetch.Config{Timeout: time.Second, FirstByteTimeout: 200 * time.Millisecond}, answers: map[string]string{"/slow": ""}, url: "http://a.test/slow"},
-		{name: "slow", cfg: httpfetch.Config{Timeout: 300 * time.Millisecond}, answers: map[string]string{"/slow": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx"}, url: "http://a.test/slow"},
+		{name: "a long header", cfg: httpfetch.Config{MaxHeaderBytes: 4 << 10},
+			answers: map[string]string{"/x": page("X: "+strings.Repeat("x", 100<<10)+"\r\n", "x")}},
+		{name: "late", cfg: httpfetch.Config{Timeout: time.Second, FirstByteTimeout: 200 * time.Millisecond},
+			answers: map[string]string{"/slow": ""}, url: "http://a.test/slow"},
+		{name: "slow", cfg: httpfetch.Config{Timeout: 300 * time.Millisecond},
+			answers: map[string]string{"/slow": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx"},
+			url:     "http://a.test/slow"},
 		{name: "no gzip", answers: map[string]string{"/x": page("Content-Encoding: gzip\r\n", "x")}},
 		{name: "a stray percent sign", url: "http://a.test/x%zz", answers: map[string]string{}},
 		{name: "a proxy", proxied: true, answers: map[string]string{"/x": page("", "x")}},
-		{name: "a proxy that wants a password", proxied: true, answers: map[string]string{"/x": "HTTP/1.1 407 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"}},
+		{name: "a proxy that wants a password", proxied: true,
+			answers: map[string]string{"/x": "HTTP/1.1 407 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +178,8 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 }
 
 // crawlPage crawls a page, through colly and callbacks or with an httpfetch.Fetcher alone.
-func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *storage.NonGETRequest, callbacks bool) (outcomes []pageOutcome) {
+func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *storage.NonGETRequest,
+	callbacks bool) (outcomes []pageOutcome) {
 	t.Helper()
 	crawl, _ := newCrawl(t, cfg)
 	if !callbacks {

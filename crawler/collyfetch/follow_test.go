@@ -27,16 +27,19 @@ var visitFuncs = map[string]visitFunc{"Visit": (*colly.Request).Visit, "Follow":
 func linkFormsWeb() *crawltest.Web {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
 	pages := map[string]crawltest.PageFunc{
-		"/": page(`<a href=quay/1>1</a><a href=/quay/../quay/2?b=%7E&a=1#x>2</a><a href="//A.test:80/mole ">3</a><a href=?tide=low>4</a>
+		"/": page(
+			`<a href=quay/1>1</a><a href=/quay/../quay/2?b=%7E&a=1#x>2</a><a href="//A.test:80/mole ">3</a><a href=?tide=low>4</a>
 			<a href="/sm&ouml;r">5</a><a href=/private/x>6</a><a href=http://sea.test/>7</a><a class=none href=mailto:x@a.test>8</a><a class=none href="http://[::1">9</a><a href=/>10</a>`),
 		"/quay/1": page("<base href=/deep/><a href=x>x</a><a href=../mole>y</a>"),
 		"/mole":   page("<a href=/deep/x>x</a><a href=/deep/er/x>y</a>"),
 		"/deep/x": page("<a href=y>y</a>"), "/deep/y": page("<a href=z>z</a>"),
 	}
-	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+		"/private\n"),
 		IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})
 	return crawltest.New(crawltest.Site{Host: "a.test", Robots: closed, Pages: pages},
-		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.PageFunc{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
+		crawltest.Site{Host: "sea.test",
+			Pages: map[string]crawltest.PageFunc{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
 }
 
 // collectorSettings are the settings of a collector that limit what it visits.
@@ -56,7 +59,8 @@ var collectorSettings = map[string]func(*colly.Collector){
 
 // errorClass reduces err to what both ways agree on: the refusals of colly, or that there is an error.
 func errorClass(err error) string {
-	for _, refusal := range []error{colly.ErrMaxDepth, colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch} {
+	for _, refusal := range []error{colly.ErrMaxDepth, colly.ErrForbiddenDomain, colly.ErrForbiddenURL,
+		colly.ErrNoURLFiltersMatch} {
 		if errors.Is(err, refusal) {
 			return refusal.Error()
 		}
@@ -79,7 +83,8 @@ func TestFollowIsVisit(t *testing.T) {
 			c.WithTransport(web)
 		}
 		c.OnResponse(func(r *colly.Response) {
-			seen = append(seen, fmt.Sprint(r.Request.URL, r.Request.Depth, r.Ctx.Get("from"), r.Request.Headers.Get("Accept-Language")))
+			seen = append(seen, fmt.Sprint(r.Request.URL, r.Request.Depth, r.Ctx.Get("from"),
+				r.Request.Headers.Get("Accept-Language")))
 		})
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			e.Request.Ctx.Put("from", e.Text)
@@ -128,7 +133,8 @@ func TestFollowKnowsTheBase(t *testing.T) {
 		must(t, crawl.Visit("http://a.test/quay/1"))
 		got := requestedPaths(web)
 		slices.Sort(got)
-		if want := []string{"/deep/", "/deep/html", "/deep/response", "/deep/xml", "/quay/1", "/quay/request", "/robots.txt"}; !slices.Equal(got, want) {
+		if want := []string{"/deep/", "/deep/html", "/deep/response", "/deep/xml", "/quay/1", "/quay/request",
+			"/robots.txt"}; !slices.Equal(got, want) {
 			t.Errorf("requested %q, want %q", got, want)
 		}
 	})

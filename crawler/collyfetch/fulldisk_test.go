@@ -25,7 +25,8 @@ type fullDiskStore struct {
 	full atomic.Bool
 }
 
-func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry,
+	maxPerOrigin int) ([]storage.AddOutcome, error) {
 	if s.full.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -48,7 +49,8 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 		for i := range links {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
 		store := &fullDiskStore{Store: memory.New(memory.Config{})}
 		crawl, c := newCrawlWithStore(t, store, httpfetch.Config{Transport: web})
 		crawl.Settings.MaxAttempts = 1

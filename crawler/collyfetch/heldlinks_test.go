@@ -30,7 +30,8 @@ func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 		for i := range links {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
 		crawl, c := newCrawl(t, httpfetch.Config{Transport: web})
 		crawl.Settings.MaxPages = 1
 		linkBytes := 0

@@ -21,14 +21,18 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 		return nil
 	}
 	run := crawler.NewLedgerRunStart(o.Policy)
-	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.FetchConfig.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
-	run.FallbackTokens, run.IgnoresStarRules = o.RobotsConfig.Agent.FallbackTokens(), o.RobotsConfig.Agent.IgnoresStarRules()
-	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.RobotsConfig.Dialect.String(), !o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
+	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.FetchConfig.UserAgent, o.Settings.ProductToken,
+		o.Settings.RecordRefusalsInLedger
+	run.FallbackTokens, run.IgnoresStarRules = o.RobotsConfig.Agent.FallbackTokens(),
+		o.RobotsConfig.Agent.IgnoresStarRules()
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.RobotsConfig.Dialect.String(),
+		!o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
 	extent, err := readDurableLedgerExtent(o.StateDir)
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), RunStart: run, LastDurableExtent: extent,
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir),
+		RunStart: run, LastDurableExtent: extent,
 		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}

@@ -22,12 +22,15 @@ func aiPolicyWeb() *crawltest.Web {
 	closed := crawltest.HTML("<h1>Noai</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
 	return crawltest.New(crawltest.Site{Host: "press.test",
-		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(
+			"User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
 		Pages: map[string]crawltest.PageFunc{
-			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
-			"/":                        crawltest.StaticPage(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),
-			"/open":                    crawltest.StaticPage(crawltest.HTML("<h1>Open</h1>")),
-			"/noai":                    crawltest.StaticPage(closed),
+			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json",
+				`[{"location": "/reserved", "tdm-reservation": 1}]`)),
+			"/": crawltest.StaticPage(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a " +
+				"href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),
+			"/open": crawltest.StaticPage(crawltest.HTML("<h1>Open</h1>")),
+			"/noai": crawltest.StaticPage(closed),
 		}})
 }
 
@@ -61,22 +64,26 @@ func TestWrapForAPurpose(t *testing.T) {
 		web := aiPolicyWeb()
 		o := quietOptions(web)
 		o.StateDir, o.KeepLedger, o.RobotsConfig.Purposes = dir, true, []string{"ai-train"}
-		o.Policy.HostOverrides = map[string]politeness.HostOverride{"press.test": {Delay: new(3 * time.Second), Reason: "agreed"}}
+		o.Policy.HostOverrides = map[string]politeness.HostOverride{"press.test": {Delay: new(3 * time.Second),
+			Reason: "agreed"}}
 		if got, want := crawlTitles(t, o), []string{"/", "Press", "/open", "Open"}; !slices.Equal(got, want) {
 			t.Errorf("the callbacks saw %q, want %q", got, want)
 		}
 		requested := requestedPaths(web)
-		if want := withPrefix("http://press.test", "/robots.txt", "/.well-known/tdmrep.json", "/", "/noai", "/open"); !slices.Equal(requested, want) {
+		if want := withPrefix("http://press.test", "/robots.txt", "/.well-known/tdmrep.json", "/", "/noai",
+			"/open"); !slices.Equal(requested, want) {
 			t.Errorf("requested %q, want %q", requested, want)
 		}
 		crawlTitles(t, o) // nothing is left to visit
 		o.RobotsConfig.Purposes = []string{"baking"}
-		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), `purpose "baking"`) {
+		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil ||
+			!strings.Contains(err.Error(), `purpose "baking"`) {
 			t.Errorf("%v, want an unknown purpose refused", err)
 		}
 		report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{})
 		must(t, err)
-		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(requested)) || report.MeasuredDelays != report.Requests-1 {
+		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(requested)) ||
+			report.MeasuredDelays != report.Requests-1 {
 			t.Errorf("the ledger: %+v", *report)
 		}
 	})
@@ -86,7 +93,8 @@ func TestWrapWithInvalidLedger(t *testing.T) {
 	t.Parallel()
 	o := quietOptions(aiPolicyWeb())
 	o.KeepLedger = true
-	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs WrapOptions.StateDir") {
+	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil ||
+		!strings.Contains(err.Error(), "needs WrapOptions.StateDir") {
 		t.Errorf("%v, want that it needs a directory", err)
 	}
 	o.StateDir = t.TempDir()

@@ -28,7 +28,8 @@ func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyf
 	t.Helper()
 	o := quietOptions(nil)
 	o.StateDir, o.Policy = dir, politeness.Policy{Delay: time.Millisecond}
-	o.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + server.Listener.Addr().String()}, AllowPrivate: true}
+	o.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + server.Listener.Addr().String()},
+		AllowPrivate: true}
 	return o
 }
 

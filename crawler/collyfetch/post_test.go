@@ -36,15 +36,21 @@ func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []str
 			return crawltest.HTML("<h1>Thanks</h1><p>" + request + "</p>")
 		}
 	}
-	site := crawltest.Site{Host: "a.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil), "/private": record(nil)},
-		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<h1>Office</h1>")), "/form": record(nil)},
-		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
-			CrawlDelay: 3 * time.Second, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})}
+	site := crawltest.Site{Host: "a.test",
+		OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil), "/private": record(nil)},
+		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<h1>Office</h1>")),
+			"/form": record(nil)},
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+			"/private\nCrawl-delay: 3\n"),
+			CrawlDelay: 3 * time.Second, IsDisallowed: func(p string) bool {
+				return strings.HasPrefix(p, "/private")
+			}})}
 	for path, page := range forms {
 		site.OtherMethodPages[path] = record(page)
 	}
-	return crawltest.New(site, crawltest.Site{Host: "b.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil)},
-			Pages: map[string]crawltest.PageFunc{"/form": record(nil)}}), func() []string {
+	return crawltest.New(site, crawltest.Site{Host: "b.test",
+			OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil)},
+			Pages:            map[string]crawltest.PageFunc{"/form": record(nil)}}), func() []string {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Clone(got)
@@ -83,7 +89,9 @@ func TestMethods(t *testing.T) {
 		{"HEAD", func(c *colly.Collector) error { return c.Head("http://a.test/form") }, `HEAD /form  ""`},
 		{"OPTIONS", func(c *colly.Collector) error { return c.Request("OPTIONS", "http://a.test/form", nil, nil, nil) },
 			`OPTIONS /form  ""`},
-		{"a session in the URL", func(c *colly.Collector) error { return c.PostRaw("http://a.test/form;jsessionid=1", nil) },
+		{"a session in the URL", func(c *colly.Collector) error {
+			return c.PostRaw("http://a.test/form;jsessionid=1", nil)
+		},
 			`POST /form;jsessionid=1 application/x-www-form-urlencoded ""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,7 +126,8 @@ func TestPostMultipart(t *testing.T) {
 		web, got := formsWeb(nil)
 		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		must(t, c.PostMultipart("http://a.test/form", map[string][]byte{"name": []byte("Ada")}))
-		if all := got(); len(all) != 1 || !strings.HasPrefix(all[0], "POST /form multipart/form-data; boundary=") || !strings.Contains(all[0], "Ada") {
+		if all := got(); len(all) != 1 || !strings.HasPrefix(all[0], "POST /form multipart/form-data; boundary=") ||
+			!strings.Contains(all[0], "Ada") {
 			t.Errorf("the server got %q", all)
 		}
 	})
@@ -192,12 +201,14 @@ func TestRefusedRequests(t *testing.T) {
 		send func() error
 		want string
 	}{
-		"long":        {func() error { return c.PostRaw("http://a.test/form", make([]byte, 11)) }, "longer than 10 bytes"},
-		"GET body":    {request("GET", "x"), "without a body"},
-		"HEAD body":   {request("HEAD", "x"), "without a body"},
-		"TRACE":       {request("TRACE", ""), "TRACE and CONNECT"},
-		"CONNECT":     {request("CONNECT", ""), "TRACE and CONNECT"},
-		"broken body": {func() error { return c.Request("POST", "http://a.test/form", brokenReader{}, nil, nil) }, "cannot be read"},
+		"long": {func() error { return c.PostRaw("http://a.test/form", make([]byte, 11)) },
+			"longer than 10 bytes"},
+		"GET body":  {request("GET", "x"), "without a body"},
+		"HEAD body": {request("HEAD", "x"), "without a body"},
+		"TRACE":     {request("TRACE", ""), "TRACE and CONNECT"},
+		"CONNECT":   {request("CONNECT", ""), "TRACE and CONNECT"},
+		"broken body": {func() error { return c.Request("POST", "http://a.test/form", brokenReader{}, nil, nil) },
+			"cannot be read"},
 	} {
 		if err := tt.send(); !errors.Is(err, decorum.Unticketed) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want Unticketed and %q", name, err, tt.want)
@@ -223,7 +234,8 @@ func TestRedirectsOfPosts(t *testing.T) {
 		to     string
 		then   string // the next request that the server gets
 	}{
-		{"POST", 301, "/form", `GET /form  ""`}, {"POST", 302, "/form", `GET /form  ""`}, {"POST", 303, "/form", `GET /form  ""`},
+		{"POST", 301, "/form", `GET /form  ""`}, {"POST", 302, "/form", `GET /form  ""`},
+		{"POST", 303, "/form", `GET /form  ""`},
 		{"POST", 303, "http://b.test/form", `GET /form  ""`},
 		{"POST", 307, "/form", `POST /form` + form + `"x=1"`}, {"POST", 308, "/form", `POST /form` + form + `"x=1"`},
 		{"POST", 307, "http://b.test/form", ""}, {"POST", 308, "https://a.test/form", ""},
@@ -234,7 +246,8 @@ func TestRedirectsOfPosts(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d %s", tt.method, tt.status, tt.to), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := formsWeb(map[string]crawltest.PageFunc{"/go": crawltest.StaticPage(crawltest.Redirect(tt.status, tt.to))})
+				web, got := formsWeb(map[string]crawltest.PageFunc{"/go": crawltest.StaticPage(
+					crawltest.Redirect(tt.status, tt.to))})
 				c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 				var failed []int
 				c.OnError(func(r *colly.Response, _ error) { failed = append(failed, r.StatusCode) })
@@ -340,7 +353,8 @@ func TestPostIsSentOnce(t *testing.T) {
 // run, which reports it in doubt instead.
 func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := formsWeb(map[string]crawltest.PageFunc{"/slow": crawltest.StaticPage(crawltest.Response{HeaderDelay: time.Hour})})
+		web, got := formsWeb(map[string]crawltest.PageFunc{"/slow": crawltest.StaticPage(
+			crawltest.Response{HeaderDelay: time.Hour})})
 		o := quietOptions(web)
 		o.Settings.GracePeriod, o.FetchConfig.Timeout = time.Second, 2*time.Hour
 		c := wrapCollector(t, colly.NewCollector(), o)

@@ -62,7 +62,8 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 		return nil, fmt.Errorf("the context of the request cannot be kept: %w", err)
 	}
 	if len(data) > storage.MaxCallbackDataBytes {
-		return nil, fmt.Errorf("the context of the request has %d bytes as JSON; at most %d are kept", len(data), storage.MaxCallbackDataBytes)
+		return nil, fmt.Errorf("the context of the request has %d bytes as JSON; at most %d are kept", len(data),
+			storage.MaxCallbackDataBytes)
 	}
 	return data, b.checkLosslessEncoding(data)
 }
@@ -75,7 +76,8 @@ func (b *queuedRequestMetadata) checkLosslessEncoding(data []byte) error {
 	}
 	for k, v := range b.ContextValues {
 		if !reflect.DeepEqual(decoded.ContextValues[k], v) {
-			return fmt.Errorf("the context value %q is a %T, which cannot be kept in the queue: put strings, numbers (int, float64), bools, []any or map[string]any", k, v)
+			return fmt.Errorf("the context value %q is a %T, which cannot be kept in the queue: put strings, "+
+				"numbers (int, float64), bools, []any or map[string]any", k, v)
 		}
 	}
 	for k, v := range b.Header {
@@ -146,7 +148,8 @@ func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.He
 	extra := make(http.Header, len(h))
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		allowed := name == secretHeader || httpheader.CheckCustom(name, "") == nil || isSettableBodyHeader(name, request)
+		allowed := name == secretHeader || httpheader.CheckCustom(name, "") == nil ||
+			isSettableBodyHeader(name, request)
 		if allowed && !(name == "Accept" && slices.Equal(values, []string{"*/*"})) {
 			extra[name] = values
 		}
@@ -158,7 +161,8 @@ func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.He
 var (
 	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they do not request a page")
 	errMethodNeedsHTTP   = errors.New("only http and https URLs can be requested with a method other than GET")
-	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would have no meaning (RFC 9110, section 9.3.1): use POST")
+	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would have no meaning (RFC 9110, " +
+		"section 9.3.1): use POST")
 )
 
 // storageRequest returns the method and body of r, or nil for a GET. It returns an error for a method
@@ -197,7 +201,8 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 		return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
 	}
 	if int64(len(body)) > maxBytes {
-		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Collector.MaxRequestBody", maxBytes)
+		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Collector.MaxRequestBody",
+			maxBytes)
 	}
 	return body, nil
 }

@@ -22,7 +22,8 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		end := crawltest.StaticPage(crawltest.HTML("<h1>End</h1>"))
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-				"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end, "/down": to("http://a.test/clear"), "/clear": end}},
+				"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end,
+				"/down": to("http://a.test/clear"), "/clear": end}},
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/end": end}})
 		headers := map[string]string{}
 		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
@@ -31,7 +32,8 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		}))
 		crawl := wrapCollector(t, colly.NewCollector(colly.Headers(map[string]string{"X-Shelf": "7"})), o)
 		for _, u := range []string{"http://a.test/in", "http://a.test/out", "https://a.test/down"} {
-			must(t, crawl.Request("GET", u, nil, nil, http.Header{"Authorization": {"Bearer secret"}, "X-Shelf": {"8"}}))
+			must(t, crawl.Request("GET", u, nil, nil,
+				http.Header{"Authorization": {"Bearer secret"}, "X-Shelf": {"8"}}))
 		}
 		must(t, crawl.Run(t.Context()))
 		for u, want := range map[string]string{"http://a.test/end": "Bearer secret 8", "http://b.test/end": " 8",
@@ -58,7 +60,8 @@ func TestHeadersByOtherNames(t *testing.T) {
 		}))
 		crawl := wrapCollector(t, colly.NewCollector(), o)
 		crawl.OnRequest(func(r *colly.Request) {
-			for _, name := range []string{"user-agent", "cookie", "RANGE", "transfer-encoding", "hOST", "if-none-match"} {
+			for _, name := range []string{"user-agent", "cookie", "RANGE",
+				"transfer-encoding", "hOST", "if-none-match"} {
 				(*r.Headers)[name] = []string{"x"}
 			}
 		})

@@ -24,7 +24,8 @@ func TestHeadersAreKept(t *testing.T) {
 		web := smallWeb()
 		sent := map[string]string{}
 		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			sent[r.URL.Path] = r.Header.Get("Accept-Language") + " " + r.Header.Get("X-Shelf") + " " + r.Header.Get("User-Agent")
+			sent[r.URL.Path] = r.Header.Get("Accept-Language") + " " + r.Header.Get("X-Shelf") +
+				" " + r.Header.Get("User-Agent")
 			return web.RoundTrip(r)
 		}))
 		c := colly.NewCollector(colly.Headers(map[string]string{"Accept-Language": "cs"}))
@@ -82,14 +83,16 @@ func TestForeignContext(t *testing.T) {
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		var visited int
 		c.OnResponse(func(r *colly.Response) { visited++ })
-		for _, e := range []struct{ path, context string }{{"/", "not JSON"}, {"/mill", `{"of": "another"}`}, {"/church", `{"collector": "gone"}`}} {
+		for _, e := range []struct{ path, context string }{{"/", "not JSON"}, {"/mill", `{"of": "another"}`},
+			{"/church", `{"collector": "gone"}`}} {
 			u, err := decorum.ParseURL("http://a.test" + e.path)
 			must(t, err)
 			_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, CallbackData: []byte(e.context)})
 			must(t, err)
 		}
 		must(t, crawl.Run(t.Context()))
-		if visited != 2 || strings.Count(log.String(), "is not of these callbacks") != 2 || !strings.Contains(log.String(), `no collector has joined as \"gone\"`) {
+		if visited != 2 || strings.Count(log.String(), "is not of these callbacks") != 2 ||
+			!strings.Contains(log.String(), `no collector has joined as \"gone\"`) {
 			t.Errorf("%d pages were visited, want 2; the log:\n%s", visited, &log)
 		}
 	})

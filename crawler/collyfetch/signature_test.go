@@ -65,13 +65,17 @@ func TestSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failTwice := func(r crawltest.PageRequest) crawltest.Response {
 			if r.NthForURL < 3 {
-				return crawltest.Response{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"600"}}}
+				return crawltest.Response{Status: http.StatusServiceUnavailable,
+					Header: http.Header{"Retry-After": {"600"}}}
 			}
 			return crawltest.HTML("<h1>End</h1>")
 		}
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "https://b.test/end"))}},
-			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/end": failTwice, "/form": crawltest.StaticPage(crawltest.HTML("thanks"))}})
+			crawltest.Site{Host: "a.test",
+				Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.Redirect(http.StatusFound,
+					"https://b.test/end"))}},
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/end": failTwice,
+				"/form": crawltest.StaticPage(crawltest.HTML("thanks"))}})
 		signer, notary := newSignerAndChecker(t)
 		var requested []string
 		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
@@ -80,7 +84,8 @@ func TestSignatures(t *testing.T) {
 			return web.RoundTrip(r)
 		}))
 		o.FetchConfig.Signer = signer
-		crawl := wrapCollector(t, colly.NewCollector(colly.Headers(map[string]string{"signature-agent": `sig1="https://evil.test"`})), o)
+		crawl := wrapCollector(
+			t, colly.NewCollector(colly.Headers(map[string]string{"signature-agent": `sig1="https://evil.test"`})), o)
 		crawl.OnRequest(func(r *colly.Request) {
 			for _, name := range []string{"signature", "Signature-Input", "SIGNATURE-AGENT"} {
 				(*r.Headers)[name] = []string{"sig1=:AAAA:"}
@@ -90,7 +95,8 @@ func TestSignatures(t *testing.T) {
 		must(t, crawl.Request("POST", "https://b.test/form", nil, nil, nil))
 		must(t, crawl.Run(t.Context()))
 		slices.Sort(requested)
-		want := []string{"GET http://a.test/", "GET http://a.test/robots.txt", "GET https://b.test/end", "GET https://b.test/end",
+		want := []string{"GET http://a.test/", "GET http://a.test/robots.txt",
+			"GET https://b.test/end", "GET https://b.test/end",
 			"GET https://b.test/end", "GET https://b.test/robots.txt", "POST https://b.test/form"}
 		if !slices.Equal(requested, want) {
 			t.Errorf("requested %q, want %q", requested, want)
@@ -102,14 +108,16 @@ func TestSignatures(t *testing.T) {
 func TestUnsigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
-		crawl := wrapCollector(t, colly.NewCollector(), quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			for _, name := range []string{botauth.SignatureAgentHeader, botauth.SignatureInputHeader, botauth.SignatureHeader} {
-				if r.Header[name] != nil {
-					t.Errorf("%s has %s", r.URL, name)
+		crawl := wrapCollector(t, colly.NewCollector(),
+			quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				for _, name := range []string{botauth.SignatureAgentHeader,
+					botauth.SignatureInputHeader, botauth.SignatureHeader} {
+					if r.Header[name] != nil {
+						t.Errorf("%s has %s", r.URL, name)
+					}
 				}
-			}
-			return web.RoundTrip(r)
-		})))
+				return web.RoundTrip(r)
+			})))
 		must(t, crawl.Visit("http://a.test/mill"))
 	})
 }

@@ -15,7 +15,8 @@ import (
 func TestInvalidAgent(t *testing.T) {
 	long := strings.Repeat("x", httpheader.MaxProductBytes+1)
 	for _, agent := range []string{long, "bot/" + long, "bot/1\x7f", "bot/1\n", "bot/\u00fc"} {
-		if c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{Agent: agent, Contact: "mailto:bot@example.com"}); err == nil {
+		if c, err := collyfetch.Wrap(colly.NewCollector(),
+			collyfetch.WrapOptions{Agent: agent, Contact: "mailto:bot@example.com"}); err == nil {
 			t.Errorf("agent %q is taken", agent)
 			c.Close()
 		}

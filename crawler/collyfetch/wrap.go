@@ -107,7 +107,8 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent, httpheader.ContactMail(o.Contact), product
+	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent,
+		httpheader.ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)

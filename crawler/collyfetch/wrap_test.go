@@ -67,19 +67,23 @@ func smallWebWithDelay(delay time.Duration) *crawltest.Web {
 	pages := map[string]crawltest.PageFunc{}
 	for path, body := range map[string]string{
 		"/":       "<h1>Village</h1><a href=/church>x</a><a href=/mill>y</a><a href=/private>z</a>",
-		"/church": "<h1>Church</h1><a href=/>home</a>", "/mill": "<h1>Mill</h1><a href=/>home</a>", "/private": "<h1>Private</h1>",
+		"/church": "<h1>Church</h1><a href=/>home</a>", "/mill": "<h1>Mill</h1><a href=/>home</a>",
+		"/private": "<h1>Private</h1>",
 	} {
 		pages[path] = crawltest.StaticPage(crawltest.HTML(body))
 	}
 	closed := func(p string) bool { return p == "/private" }
 	return crawltest.New(crawltest.Site{Host: "a.test", Pages: pages, Robots: crawltest.StaticRobots(
-		crawltest.RobotsSpec{Response: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), CrawlDelay: delay, IsDisallowed: closed})})
+		crawltest.RobotsSpec{Response: crawltest.Text(
+			fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())),
+			CrawlDelay: delay, IsDisallowed: closed})})
 }
 
 // checkPolite fails the test if the server saw anything impolite.
 func checkPolite(t *testing.T, web *crawltest.Web) {
 	t.Helper()
-	if report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 2 * time.Second}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot",
+		MinDelay: 2 * time.Second}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}
 }
@@ -125,12 +129,24 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 	address := "http://" + server.Addr + "/"
 	proxy := func(*http.Request) (*url.URL, error) { return url.Parse(address) }
 	for name, undermine := range map[string]func(*colly.Collector) *colly.Collector{
-		"Clone":                   func(c *colly.Collector) *colly.Collector { return c.Clone() },
-		"WithTransport":           func(c *colly.Collector) *colly.Collector { c.WithTransport(http.DefaultTransport); return c },
-		"SetClient":               func(c *colly.Collector) *colly.Collector { c.SetClient(http.DefaultClient); return c },
-		"SetProxyFunc":            func(c *colly.Collector) *colly.Collector { c.SetProxyFunc(proxy); return c },
-		"Clone and WithTransport": func(c *colly.Collector) *colly.Collector { c.WithTransport(http.DefaultTransport); return c.Clone() },
-		"Clone and SetClient":     func(c *colly.Collector) *colly.Collector { c.SetClient(&http.Client{}); return c.Clone() },
+		"Clone": func(c *colly.Collector) *colly.Collector { return c.Clone() },
+		"WithTransport": func(c *colly.Collector) *colly.Collector {
+			c.WithTransport(http.DefaultTransport)
+			return c
+		},
+		"SetClient": func(c *colly.Collector) *colly.Collector {
+			c.SetClient(http.DefaultClient)
+			return c
+		},
+		"SetProxyFunc": func(c *colly.Collector) *colly.Collector { c.SetProxyFunc(proxy); return c },
+		"Clone and WithTransport": func(c *colly.Collector) *colly.Collector {
+			c.WithTransport(http.DefaultTransport)
+			return c.Clone()
+		},
+		"Clone and SetClient": func(c *colly.Collector) *colly.Collector {
+			c.SetClient(&http.Client{})
+			return c.Clone()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := quietOptions(nil)
@@ -145,8 +161,10 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 			other.OnError(func(_ *colly.Response, err error) { visitErr = err })
 			before := len(web.Log())
 			err := errors.Join(other.Visit(address+"church"), crawl.Run(t.Context()))
-			if visitErr == nil || !errors.Is(err, decorum.Unticketed) && !strings.Contains(log.String(), "the collector's transport was replaced") {
-				t.Errorf("Visit and Run returned %v, OnError got %v; want Unticketed, or why in the log:\n%s", err, visitErr, &log)
+			if visitErr == nil || !errors.Is(err, decorum.Unticketed) &&
+				!strings.Contains(log.String(), "the collector's transport was replaced") {
+				t.Errorf("Visit and Run returned %v, OnError got %v; want Unticketed, or why in the log:\n%s", err,
+					visitErr, &log)
 			}
 			for _, x := range web.Log()[before:] {
 				if !strings.HasSuffix(x.URL, "/robots.txt") {
@@ -253,7 +271,9 @@ func TestRequestCallbacks(t *testing.T) {
 			extensions.URLLengthFilter(c.Collector.Collector, len("http://a.test/mill"))
 		},
 			[]string{"/robots.txt ", "/ ", "/mill "}},
-		{"RandomUserAgent", func(c *collyfetch.Crawl) { extensions.RandomUserAgent(c.Collector.Collector) }, []string{"/robots.txt "}},
+		{"RandomUserAgent", func(c *collyfetch.Crawl) {
+			extensions.RandomUserAgent(c.Collector.Collector)
+		}, []string{"/robots.txt "}},
 		{"a header that is not the user's", func(c *collyfetch.Crawl) {
 			c.OnRequest(func(r *colly.Request) { r.Headers.Set("Cookie", "a=b"); r.Headers.Set("If-None-Match", "x") })
 		}, []string{"/robots.txt ", "/ ", "/church ", "/mill "}},
@@ -263,7 +283,8 @@ func TestRequestCallbacks(t *testing.T) {
 				web := smallWeb()
 				var got []string
 				o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
-					got = append(got, r.URL.Path+" "+r.Header.Get("Referer")+r.Header.Get("Cookie")+r.Header.Get("If-None-Match"))
+					got = append(got, r.URL.Path+" "+
+						r.Header.Get("Referer")+r.Header.Get("Cookie")+r.Header.Get("If-None-Match"))
 					for name := range r.Header {
 						if strings.HasPrefix(name, "decorum") {
 							t.Errorf("header %q left the process", name)
@@ -348,7 +369,8 @@ func TestRetry(t *testing.T) {
 func TestErrorsReachOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-			"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}), "/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone))}})
+			"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}),
+			"/gone":  crawltest.StaticPage(crawltest.Status(http.StatusGone))}})
 		o := quietOptions(web)
 		o.Settings.MaxAttempts, o.Settings.Workers = 1, 1
 		crawl := wrapCollector(t, colly.NewCollector(), o)
@@ -452,7 +474,8 @@ func TestRefusedSettings(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]collyfetch.WrapOptions{
-		"contact": {Agent: "testbot"}, "product token": {Agent: "bot 7", Contact: "https://bot.test/"}, "agent": {Agent: "a/b/c", Contact: "https://bot.test/"},
+		"contact": {Agent: "testbot"}, "product token": {Agent: "bot 7", Contact: "https://bot.test/"},
+		"agent": {Agent: "a/b/c", Contact: "https://bot.test/"},
 	} {
 		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Wrap returned %v, want an error that names %s", err, name)

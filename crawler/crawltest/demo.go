@@ -15,9 +15,11 @@ import (
 // a host with faults has few.
 func DemoWeb() *Web {
 	w := New(
-		wildcardRulesSite(), relativeLinksSite(), crawlDelaySite(), endlessCalendarSite(), sitemapIndexSite(), cleanParamSite(),
+		wildcardRulesSite(), relativeLinksSite(), crawlDelaySite(), endlessCalendarSite(),
+		sitemapIndexSite(), cleanParamSite(),
 		redirectsSite(), redirectedRobotsSite(), unavailableRobotsSite(), hangingRobotsSite(), nonHTMLAndNofollowSite(),
-		missingRobotsSite(), serverErrorSite(), retryAfterSite(), slowPageSite(), gzipAndFeedSite(), connectionResetSite(),
+		missingRobotsSite(), serverErrorSite(), retryAfterSite(), slowPageSite(),
+		gzipAndFeedSite(), connectionResetSite(),
 	)
 	w.CrawlSettings = CrawlSettings{MaxDepth: 24, MaxAttempts: 3, RequestTimeout: 3 * time.Second}
 	for _, host := range demoHosts {

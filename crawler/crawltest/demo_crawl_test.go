@@ -69,7 +69,8 @@ func (k *testCrawler) discover(s queuedURL) {
 	if clean := k.web.sites[host].robotsAt(time.Now()).RemoveCleanParams; clean != nil && !k.ignoreCleanParam {
 		s.url = origin + clean(path)
 	}
-	if s.depth > k.web.CrawlSettings.MaxDepth || k.seen[s.url] || !slices.Contains(k.web.CrawlSettings.Seeds, homeURL(host)) {
+	if s.depth > k.web.CrawlSettings.MaxDepth || k.seen[s.url] ||
+		!slices.Contains(k.web.CrawlSettings.Seeds, homeURL(host)) {
 		return
 	}
 	k.seen[s.url] = true
@@ -87,7 +88,8 @@ func (k *testCrawler) visit(s queuedURL) {
 		k.fetchRobots(host)
 	}
 	rules := k.web.sites[host].robotsAt(time.Now())
-	if k.robotsUnreachable[host] && !k.ignoreOutage || !k.ignoreRules && rules.IsDisallowed != nil && rules.IsDisallowed(path) {
+	if k.robotsUnreachable[host] && !k.ignoreOutage || !k.ignoreRules &&
+		rules.IsDisallowed != nil && rules.IsDisallowed(path) {
 		return
 	}
 	got, err := k.fetch(s.url)
@@ -159,7 +161,8 @@ func (k *testCrawler) discoverLinks(s queuedURL, got clientResponse) {
 	for _, m := range feedItemPattern.FindAllStringSubmatch(got.body, -1) {
 		k.discover(queuedURL{url: resolveURL(s.url, m[1]), depth: s.depth + 1})
 	}
-	if s.sitemap || noFollowPattern.MatchString(got.body) || !strings.HasPrefix(got.res.Header.Get("Content-Type"), "text/html") {
+	if s.sitemap || noFollowPattern.MatchString(got.body) ||
+		!strings.HasPrefix(got.res.Header.Get("Content-Type"), "text/html") {
 		return
 	}
 	base := s.url
@@ -200,7 +203,8 @@ func TestDemoPoliteCrawl(t *testing.T) {
 		want := slices.Concat(reach.Pages, reach.Sitemaps)
 		slices.Sort(want)
 		if got := pageURLs(w.Log()); !slices.Equal(got, want) {
-			t.Errorf("requested %d pages, want %d; missing %q, too many %q", len(got), len(want), difference(want, got), difference(got, want))
+			t.Errorf("requested %d pages, want %d; missing %q, too many %q", len(got), len(want),
+				difference(want, got), difference(got, want))
 		}
 	})
 }

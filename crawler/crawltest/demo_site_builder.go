@@ -42,7 +42,8 @@ func (p *demoSiteBuilder) addHomePage(text string, parts ...string) {
 		host := demoHosts[(i+step)%len(demoHosts)]
 		neighbours = append(neighbours, linkHTML(homeURL(host), host))
 	}
-	p.addHTMLPage("/", p.name, paragraphHTML(text), strings.Join(parts, "\n"), "<h2>Next door</h2>", bulletListHTML(neighbours...))
+	p.addHTMLPage("/", p.name, paragraphHTML(text), strings.Join(parts, "\n"), "<h2>Next door</h2>",
+		bulletListHTML(neighbours...))
 }
 
 // addInterlinkedPages adds a page for each item to a directory, and returns links to all of them.
@@ -56,7 +57,8 @@ func (p *demoSiteBuilder) addInterlinkedPages(
 		next := items[(i+1)%len(items)]
 		before := items[(i+len(items)-1)%len(items)]
 		neighbours := []string{
-			linkHTML(href(before.slug), before.title), linkHTML(href(next.slug), next.title), linkHTML(href(""), "All of them"),
+			linkHTML(href(before.slug), before.title), linkHTML(href(next.slug), next.title),
+			linkHTML(href(""), "All of them"),
 		}
 		if i == len(items)-1 {
 			neighbours = append(neighbours, lastLinks...)
@@ -80,7 +82,8 @@ func (p *demoSiteBuilder) renderHTML(head, title string, parts ...string) string
 	return strings.Join(append([]string{
 		"<!DOCTYPE html>",
 		`<html lang="en">`,
-		`<head><meta charset="` + p.charset + `">` + head + "<title>" + html.EscapeString(title) + " – " + html.EscapeString(p.name) + "</title></head>",
+		`<head><meta charset="` + p.charset + `">` + head + "<title>" + html.EscapeString(title) + " – " +
+			html.EscapeString(p.name) + "</title></head>",
 		"<body>",
 		`<nav><a href="/">` + html.EscapeString(p.name) + "</a></nav>",
 		"<main>",
@@ -92,7 +95,8 @@ func paragraphHTML(text string) string { return "<p>" + html.EscapeString(text) 
 
 // feedXML returns an RSS feed of links.
 func feedXML(links ...string) string {
-	return `<rss version="2.0"><channel><item><link>` + strings.Join(links, "</link></item>\n<item><link>") + "</link></item></channel></rss>\n"
+	return `<rss version="2.0"><channel><item><link>` + strings.Join(links, "</link></item>\n<item><link>") +
+		"</link></item></channel></rss>\n"
 }
 
 // linkHTML returns an <a> element with href first, then attributes.

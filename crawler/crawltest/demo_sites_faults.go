@@ -23,8 +23,10 @@ func redirectsSite() Site {
 	p.addPage("/forward/2", StaticPage(Redirect(http.StatusTemporaryRedirect, "3?care=of")))
 	p.addPage("/forward/3", StaticPage(Redirect(http.StatusPermanentRedirect, "../letters/to-the-fog")))
 	p.addHomePage("Letters without an address are read aloud, and often somebody stands up.",
-		bulletListHTML(linkHTML("/letters/", "Letters"), linkHTML("/go/library", "For the library"), linkHTML("/go/staff", "For its staff"),
-			linkHTML("/round/a", "Returned to sender"), linkHTML("/forward/1", "Forwarded"), linkHTML("HTTP://LIBRARY.Example:80/catalogue#top", "Catalogue")))
+		bulletListHTML(linkHTML("/letters/", "Letters"), linkHTML("/go/library", "For the library"),
+			linkHTML("/go/staff", "For its staff"),
+			linkHTML("/round/a", "Returned to sender"), linkHTML("/forward/1", "Forwarded"),
+			linkHTML("HTTP://LIBRARY.Example:80/catalogue#top", "Catalogue")))
 	return p.Site
 }
 
@@ -35,16 +37,19 @@ func redirectedRobotsSite() Site {
 		IsDisallowed: isDisallowedByWildcards,
 	})
 	links := p.addInterlinkedPages("/maps/", readDemoPageContents("maps"), hrefFuncForDir("/maps/"))
-	p.addHTMLPage("/maps/", "Maps", append([]string{bulletListHTML(links...)}, bulletListHTML(linkHTML("/maps/?sort=scale", "By scale")))...)
+	p.addHTMLPage("/maps/", "Maps", append([]string{bulletListHTML(links...)},
+		bulletListHTML(linkHTML("/maps/?sort=scale", "By scale")))...)
 	p.addHTMLPage("/loans/maps.html", "Maps on loan", paragraphHTML("Folded, we fear."))
-	p.addHomePage("The library's maps, flat.", bulletListHTML(linkHTML("/maps/", "Maps"), linkHTML("/loans/maps.html", "On loan")))
+	p.addHomePage("The library's maps, flat.",
+		bulletListHTML(linkHTML("/maps/", "Maps"), linkHTML("/loans/maps.html", "On loan")))
 	p.setFirstResponseFault("/maps/the-wells", MissingLastChunk)
 	return p.Site
 }
 
 // unavailableRobotsSite answers 503 to requests for robots.txt, so that no page may be requested.
 func unavailableRobotsSite() Site {
-	p := newDemoSiteBuilder("weather.example", "The Weather Station", RobotsSpec{Response: Status(http.StatusServiceUnavailable)})
+	p := newDemoSiteBuilder("weather.example", "The Weather Station",
+		RobotsSpec{Response: Status(http.StatusServiceUnavailable)})
 	p.addHTMLPage("/today", "Today", paragraphHTML("Some."))
 	p.addHomePage("Measuring.", bulletListHTML(linkHTML("/today", "Today")))
 	return p.Site
@@ -63,16 +68,21 @@ func nonHTMLAndNofollowSite() Site {
 	p := newDemoSiteBuilder("archive.example", "The Town Archive", allowAllRobots())
 	links := p.addInterlinkedPages("/papers/", readDemoPageContents("papers"), hrefFuncForDir("/papers/"))
 	p.addHTMLPage("/papers/", "Papers", bulletListHTML(links...))
-	p.addPage("/inventory.txt", StaticPage(Text("Boxes: 214\nOpened: 39\nRegretted: 1\nhttp://archive.example/not-a-link\n")))
-	p.addPage("/plan.pdf", StaticPage(ResponseOfType("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
+	p.addPage("/inventory.txt", StaticPage(Text("Boxes: 214\nOpened: 39\nRegretted: "+
+		"1\nhttp://archive.example/not-a-link\n")))
+	p.addPage("/plan.pdf", StaticPage(ResponseOfType("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> "+
+		"endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
 	old := *p
 	old.charset = "iso-8859-1"
-	latin := old.renderHTML("", "Café accounts", paragraphHTML("Two crèmes, one brûlée."), bulletListHTML(linkHTML("/papers/", "Papers")))
+	latin := old.renderHTML("", "Café accounts", paragraphHTML("Two crèmes, one brûlée."),
+		bulletListHTML(linkHTML("/papers/", "Papers")))
 	p.addPage("/1987.html", StaticPage(ResponseOfType("text/html; charset=iso-8859-1", encodeLatin1(latin))))
-	p.addPage("/visitors", StaticPage(HTML(p.renderHTML(`<meta name="robots" content="nofollow">`, "Visitors' book", bulletListHTML(linkHTML("/visitors/spam", "Cheap hats"))))))
+	p.addPage("/visitors", StaticPage(HTML(p.renderHTML(`<meta name="robots" content="nofollow">`, "Visitors' book",
+		bulletListHTML(linkHTML("/visitors/spam", "Cheap hats"))))))
 	p.addHTMLPage("/visitors/spam", "Hats", paragraphHTML("Crawlers should not come here: every link to it says so."))
 	p.addHomePage("We keep it. We do not say that we can find it.",
-		bulletListHTML(linkHTML("/papers/", "Papers"), linkHTML("/inventory.txt", "Inventory"), linkHTML("/plan.pdf", "Plan of the cellar"), linkHTML("/1987.html", "1987"),
+		bulletListHTML(linkHTML("/papers/", "Papers"), linkHTML("/inventory.txt", "Inventory"),
+			linkHTML("/plan.pdf", "Plan of the cellar"), linkHTML("/1987.html", "1987"),
 			linkHTML("/visitors", "Visitors' book"), linkHTML("/visitors/spam", "Hats", `rel="nofollow"`),
 			linkHTML("mailto:keeper@archive.example", "Write to us"), linkHTML("#top", "Up")))
 	return p.Site
@@ -98,7 +108,8 @@ func missingRobotsSite() Site {
 	links := p.addInterlinkedPages("/bees/", readDemoPageContents("bees"), hrefFuncForDir("/bees/"))
 	p.addHTMLPage("/bees/", "Bees", bulletListHTML(links...))
 	p.addPage("/skylark", StaticPage(Status(http.StatusGone)))
-	p.addHomePage("Unmown.", bulletListHTML(linkHTML("/bees/", "Bees"), linkHTML("/butterflies", "Butterflies"), linkHTML("/skylark", "Skylark")))
+	p.addHomePage("Unmown.", bulletListHTML(linkHTML("/bees/", "Bees"), linkHTML("/butterflies", "Butterflies"),
+		linkHTML("/skylark", "Skylark")))
 	p.setFirstResponseFault("/bees/ivy-bee", ShortBody)
 	return p.Site
 }
@@ -106,7 +117,8 @@ func missingRobotsSite() Site {
 // serverErrorSite has a page that always answers 500.
 func serverErrorSite() Site {
 	p := newDemoSiteBuilder("workshop.example", "The Workshop", allowAllRobots())
-	links := p.addInterlinkedPages("/tools/", readDemoPageContents("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
+	links := p.addInterlinkedPages("/tools/", readDemoPageContents("tools"), hrefFuncForDir("/tools/"),
+		linkHTML("/repairs", "Under repair"))
 	p.addHTMLPage("/tools/", "Tools", bulletListHTML(links...))
 	p.addPage("/repairs", StaticPage(Status(http.StatusInternalServerError)))
 	p.addHomePage("Mend first.", bulletListHTML(linkHTML("/tools/", "Tools")))
@@ -122,7 +134,8 @@ func retryAfterSite() Site {
 	busy.Header.Set("Retry-After", "1")
 	p.addHTMLPage("/special", "Today's special", paragraphHTML("It was worth the wait."))
 	p.setFirstResponse("/special", busy)
-	p.addHomePage("Sit anywhere. The window is taken.", bulletListHTML(linkHTML("/menu/", "Menu"), linkHTML("/special", "Today's special")))
+	p.addHomePage("Sit anywhere. The window is taken.",
+		bulletListHTML(linkHTML("/menu/", "Menu"), linkHTML("/special", "Today's special")))
 	return p.Site
 }
 
@@ -131,10 +144,12 @@ func slowPageSite() Site {
 	p := newDemoSiteBuilder("river.example", "Along the River", allowAllRobots())
 	links := p.addInterlinkedPages("/bridges/", readDemoPageContents("bridges"), hrefFuncForDir("/bridges/"))
 	p.addHTMLPage("/bridges/", "Bridges", bulletListHTML(links...))
-	slow := HTML(p.renderHTML("", "Upstream", paragraphHTML(strings.Repeat("It comes down slowly. ", 40)), bulletListHTML(linkHTML("/bridges/ferry-steps", "Ferry steps"))))
+	slow := HTML(p.renderHTML("", "Upstream", paragraphHTML(strings.Repeat("It comes down slowly. ", 40)),
+		bulletListHTML(linkHTML("/bridges/ferry-steps", "Ferry steps"))))
 	slow.BodyDuration = 1200 * time.Millisecond
 	p.addPage("/upstream", StaticPage(slow))
-	p.addHomePage("Downhill, mostly.", bulletListHTML(linkHTML("/bridges/", "Bridges"), linkHTML("/upstream", "Upstream")))
+	p.addHomePage("Downhill, mostly.", bulletListHTML(linkHTML("/bridges/", "Bridges"),
+		linkHTML("/upstream", "Upstream")))
 	p.setFirstResponseFault("/bridges/chain-bridge", Reset)
 	return p.Site
 }
@@ -146,8 +161,10 @@ func gzipAndFeedSite() Site {
 	p.feedPath = "/feed.xml"
 	p.addHTMLPage("/tonight", "Tonight", paragraphHTML("What the moon sounds like, for those who take the feed."))
 	p.addHTMLPage("/tomorrow", "Tomorrow", paragraphHTML("The same, with clouds."))
-	p.addPage(p.feedPath, StaticPage(ResponseOfType("application/rss+xml", feedXML("/tonight", "tomorrow", homeURL(p.Host)+"programmes/"))))
-	links := p.addInterlinkedPages("/programmes/", readDemoPageContents("programmes"), hrefFuncForDir("/programmes/"), linkHTML("/static", "Between the stations"))
+	p.addPage(p.feedPath, StaticPage(ResponseOfType("application/rss+xml",
+		feedXML("/tonight", "tomorrow", homeURL(p.Host)+"programmes/"))))
+	links := p.addInterlinkedPages("/programmes/", readDemoPageContents("programmes"), hrefFuncForDir("/programmes/"),
+		linkHTML("/static", "Between the stations"))
 	p.addHTMLPage("/programmes/", "Programmes", bulletListHTML(links...))
 	p.addHTMLPage("/static", "Static", paragraphHTML(strings.Repeat("Krrr. ", 100)))
 	p.addHomePage("On 88 and a half.", bulletListHTML(linkHTML("/programmes/", "Programmes")))
@@ -165,7 +182,8 @@ func gzipAndFeedSite() Site {
 // connectionResetSite has a page whose connection is always reset.
 func connectionResetSite() Site {
 	p := newDemoSiteBuilder("harbour.example", "The Harbour", allowAllRobots())
-	links := p.addInterlinkedPages("/ships/", readDemoPageContents("ships"), hrefFuncForDir("/ships/"), linkHTML("/wreck", "The wreck"))
+	links := p.addInterlinkedPages("/ships/", readDemoPageContents("ships"), hrefFuncForDir("/ships/"),
+		linkHTML("/wreck", "The wreck"))
 	p.addHTMLPage("/ships/", "Ships", bulletListHTML(links...))
 	p.addPage("/wreck", StaticPage(Response{Fault: Reset}))
 	p.addHomePage("Mind the ropes.", bulletListHTML(linkHTML("/ships/", "Ships")))

@@ -33,11 +33,15 @@ Disallow: /*.bak$
 		p.addHTMLPage(dir, name, bulletListHTML(p.addInterlinkedPages(dir, shelf, hrefFuncForDir(dir))...))
 		links = append(links, linkHTML(dir, name))
 	}
-	p.addHTMLPage("/loans/rules.html", "House rules", paragraphHTML("Four weeks, clean hands, and no telling how it ends."), bulletListHTML(linkHTML("/", "Back to the shelves")))
+	p.addHTMLPage("/loans/rules.html", "House rules",
+		paragraphHTML("Four weeks, clean hands, and no telling how it ends."),
+		bulletListHTML(linkHTML("/", "Back to the shelves")))
 	p.addHTMLPage("/loans/staff.html", "Who has what", paragraphHTML("This page is for the staff."))
 	p.addHTMLPage("/catalogue", "Catalogue", paragraphHTML("Every book, by the order in which it was given."),
-		bulletListHTML(linkHTML("/catalogue?sort=author", "By author"), linkHTML("/catalogue?sort=year", "By year"), linkHTML("/catalogue?page=2", "More")))
-	p.addHTMLPage("/catalogue?page=2", "Catalogue, continued", bulletListHTML(linkHTML("/catalogue", "Back"), linkHTML("/catalogue.bak", "Last year's")))
+		bulletListHTML(linkHTML("/catalogue?sort=author", "By author"), linkHTML("/catalogue?sort=year", "By year"),
+			linkHTML("/catalogue?page=2", "More")))
+	p.addHTMLPage("/catalogue?page=2", "Catalogue, continued",
+		bulletListHTML(linkHTML("/catalogue", "Back"), linkHTML("/catalogue.bak", "Last year's")))
 	p.addHomePage("Open every day but one. We do not say which; do come and find out.", bulletListHTML(links...),
 		bulletListHTML(linkHTML("/catalogue", "Catalogue"), linkHTML("/loans/rules.html", "House rules"),
 			linkHTML("/loans/1042", "Your loans"), linkHTML("/loans/staff.html", "Staff")))
@@ -66,16 +70,22 @@ func relativeLinksSite() Site {
 	each := len(plants) / len(beds)
 	for i, bed := range beds {
 		dir, next := "/beds/"+bed+"/", beds[(i+1)%len(beds)]
-		links := p.addInterlinkedPages(dir, plants[i*each:(i+1)*each], func(slug string) string { return "../" + bed + "/" + slug })
-		p.addHTMLPage(dir, "In the "+bed, bulletListHTML(links...), bulletListHTML(linkHTML("../"+next+"/", "Next bed"), linkHTML("../../map/plan", "Map"),
-			linkHTML("nursery/", "Nursery, for gardeners"), linkHTML("nursery/visit", "Visiting the nursery")))
-		p.addHTMLPage(dir+"nursery/visit", "Visiting the nursery", paragraphHTML("Sundays, with a gardener, on tiptoe."), bulletListHTML(linkHTML("..", "The bed")))
+		links := p.addInterlinkedPages(dir, plants[i*each:(i+1)*each], func(slug string) string {
+			return "../" + bed + "/" + slug
+		})
+		p.addHTMLPage(dir, "In the "+bed, bulletListHTML(links...),
+			bulletListHTML(linkHTML("../"+next+"/", "Next bed"), linkHTML("../../map/plan", "Map"),
+				linkHTML("nursery/", "Nursery, for gardeners"), linkHTML("nursery/visit", "Visiting the nursery")))
+		p.addHTMLPage(dir+"nursery/visit", "Visiting the nursery",
+			paragraphHTML("Sundays, with a gardener, on tiptoe."), bulletListHTML(linkHTML("..", "The bed")))
 		p.addHTMLPage(dir+"nursery/", "Nursery", paragraphHTML("Not yet."))
 	}
 	p.addPage("/map/plan", StaticPage(HTML(p.renderHTML(`<base href="/beds/">`, "Map",
-		bulletListHTML(linkHTML("shade/", "Shade"), linkHTML("sun/", "Sun"), linkHTML("pond/", "Pond"), linkHTML("rocks/", "Rocks"), linkHTML("../map/key", "Key"))))))
+		bulletListHTML(linkHTML("shade/", "Shade"), linkHTML("sun/", "Sun"), linkHTML("pond/", "Pond"),
+			linkHTML("rocks/", "Rocks"), linkHTML("../map/key", "Key"))))))
 	p.addHTMLPage("/map/key", "Key to the map", paragraphHTML("Green is green. Blue is wet."))
-	p.addHomePage("Four beds, one pond, and a bench for each month.", bulletListHTML(linkHTML("beds/shade/", "Begin in the shade"), linkHTML("./map/plan", "Map")))
+	p.addHomePage("Four beds, one pond, and a bench for each month.",
+		bulletListHTML(linkHTML("beds/shade/", "Begin in the shade"), linkHTML("./map/plan", "Map")))
 	return p.Site
 }
 
@@ -109,7 +119,8 @@ func endlessCalendarSite() Site {
 		}
 		last := month.AddDate(0, 1, -1)
 		return HTML(p.renderHTML("", month.Format("January 2006"), bulletListHTML(links...),
-			paragraphHTML(fmt.Sprintf("It begins on a %s and ends on a %s. The rest is open.", month.Weekday(), last.Weekday()))))
+			paragraphHTML(fmt.Sprintf("It begins on a %s and ends on a %s. The rest is open.",
+				month.Weekday(), last.Weekday()))))
 	}
 	return p.Site
 }
@@ -124,17 +135,20 @@ func sitemapIndexSite() Site {
 	p.addHTMLPage("/rooms/", "Rooms", bulletListHTML(rooms...))
 	store := []string{"/store/sealed"}
 	for _, it := range readDemoPageContents("objects") {
-		p.addHTMLPage("/store/"+it.slug, it.title, paragraphHTML(it.text), bulletListHTML(linkHTML("/rooms/", "What is on show")))
+		p.addHTMLPage("/store/"+it.slug, it.title, paragraphHTML(it.text),
+			bulletListHTML(linkHTML("/rooms/", "What is on show")))
 		store = append(store, "/store/"+it.slug)
 	}
 	p.addHTMLPage("/store/sealed", "Sealed", paragraphHTML("Until somebody finds the key."))
 	p.addPage("/sitemap.xml", StaticPage(ResponseOfType("application/xml", sitemapXML("sitemapindex", "sitemap",
 		homeURL(p.Host)+"sitemap-rooms.xml", homeURL(p.Host)+"sitemap-store.xml"))))
-	p.addPage("/sitemap-rooms.xml", StaticPage(ResponseOfType("application/xml", sitemapXML("urlset", "url", homeURL(p.Host)+"rooms/"))))
+	p.addPage("/sitemap-rooms.xml", StaticPage(ResponseOfType("application/xml",
+		sitemapXML("urlset", "url", homeURL(p.Host)+"rooms/"))))
 	for i := range store {
 		store[i] = strings.TrimSuffix(homeURL(p.Host), "/") + store[i]
 	}
-	p.addPage("/sitemap-store.xml", StaticPage(ResponseOfType("application/xml", sitemapXML("urlset", "url", store...))))
+	p.addPage("/sitemap-store.xml", StaticPage(ResponseOfType("application/xml",
+		sitemapXML("urlset", "url", store...))))
 	p.addHomePage("Everything here fits into two hands.", bulletListHTML(linkHTML("/rooms/", "Rooms")))
 	return p.Site
 }
@@ -160,7 +174,8 @@ func cleanParamSite() Site {
 	for i, it := range readDemoPageContents("stalls") {
 		next := readDemoPageContents("stalls")[(i+1)%len(readDemoPageContents("stalls"))]
 		p.addHTMLPage("/stalls/"+it.slug, it.title, paragraphHTML(it.text),
-			bulletListHTML(linkHTML("/stalls/"+next.slug+"?ref=next&visit="+strconv.Itoa(i), "Next stall"), linkHTML("/stalls/"+it.slug+"?ref=self", "This stall"),
+			bulletListHTML(linkHTML("/stalls/"+next.slug+"?ref=next&visit="+strconv.Itoa(i), "Next stall"),
+				linkHTML("/stalls/"+it.slug+"?ref=self", "This stall"),
 				linkHTML("/stalls/?ref=stall", "All stalls")))
 	}
 	var links []string
@@ -168,7 +183,8 @@ func cleanParamSite() Site {
 		links = append(links, linkHTML("/stalls/"+it.slug+"?visit="+strconv.Itoa(i), it.title))
 	}
 	p.addHTMLPage("/stalls/", "Stalls", bulletListHTML(links...))
-	p.addHTMLPage("/stalls/apples?day=saturday", "Apples on a Saturday", paragraphHTML("The same apples, in better company."))
+	p.addHTMLPage("/stalls/apples?day=saturday", "Apples on a Saturday",
+		paragraphHTML("The same apples, in better company."))
 	p.addHomePage("From six until the soup is gone.", bulletListHTML(linkHTML("/stalls/?ref=home", "All stalls"),
 		linkHTML("/stalls/apples?ref=home&day=saturday", "Apples on a Saturday")))
 	return p.Site

@@ -86,7 +86,8 @@ func TestDemoExplore(t *testing.T) {
 		}
 	})
 	t.Run("sitemaps", func(t *testing.T) {
-		want := []string{"http://museum.example/sitemap-rooms.xml", "http://museum.example/sitemap-store.xml", "http://museum.example/sitemap.xml"}
+		want := []string{"http://museum.example/sitemap-rooms.xml", "http://museum.example/sitemap-store.xml",
+			"http://museum.example/sitemap.xml"}
 		if !slices.Equal(reach.Sitemaps, want) {
 			t.Errorf("got %q, want %q", reach.Sitemaps, want)
 		}

@@ -31,7 +31,9 @@ func get(ctx context.Context, rt http.RoundTripper, url string, header ...string
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	client := http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	res, err := client.Do(req)
 	if err != nil {
 		return clientResponse{}, err
@@ -161,7 +163,8 @@ func checkLogged(t *testing.T, log []Exchange, status int, broken, partial bool)
 // reports a client that waits exactly as long as required.
 func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
 	for _, size := range []int{0, 1, 1000, maxPieceBytes, maxPieceBytes + 1, 1 << 20} {
-		w := New(Site{Host: "a.example", Pages: map[string]PageFunc{"/page": StaticPage(Text(strings.Repeat("x", size)))}})
+		w := New(Site{Host: "a.example",
+			Pages: map[string]PageFunc{"/page": StaticPage(Text(strings.Repeat("x", size)))}})
 		_, transport := startServer(t, w)
 		for range 5 {
 			got, err := get(t.Context(), transport, "http://a.example/page")

@@ -201,7 +201,8 @@ func (h *hostJudge) checkDuplicate(x Exchange, origin, path string, rules rulesI
 	h.lastRequestByPage[page] = x
 	switch {
 	case again && !isSafeMethod(x.Method):
-		h.addViolation(Duplicate, x, "this method must not be repeated; first "+formatSeconds(x.Start.Sub(before.Start))+" before")
+		h.addViolation(Duplicate, x, "this method must not be repeated; first "+
+			formatSeconds(x.Start.Sub(before.Start))+" before")
 	case !again, isNotFoundOrGone(before) && before.URL == origin+path && x.URL != before.URL:
 	case h.lastRestartBefore(x.Start).After(before.Start):
 		h.report.RestartRefetches++

@@ -26,7 +26,8 @@ func (p *hostDelayState) retireEndedExchanges(at time.Time, tolerance func(Excha
 		if x.End.After(p.lastEndedExchange.End) {
 			p.lastEndedExchange = x
 		}
-		if pause := requestedPause(x); x.End.Add(pause).After(p.exchangeWithLongestPause.End.Add(p.longestRequestedPause)) {
+		if pause := requestedPause(x); x.End.Add(pause).After(
+			p.exchangeWithLongestPause.End.Add(p.longestRequestedPause)) {
 			p.exchangeWithLongestPause, p.longestRequestedPause = x, pause
 		}
 		return true
@@ -85,7 +86,8 @@ func (h *hostJudge) checkGap(x, before Exchange, required time.Duration) (isShor
 	if gap >= required-h.gapTolerance(before) {
 		return false
 	}
-	h.addViolation(ShortGap, x, fmt.Sprintf("%s of %s after %s", formatSeconds(gap), formatSeconds(required), before.URL))
+	h.addViolation(ShortGap, x, fmt.Sprintf("%s of %s after %s", formatSeconds(gap),
+		formatSeconds(required), before.URL))
 	return true
 }
 

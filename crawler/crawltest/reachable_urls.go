@@ -50,7 +50,8 @@ func (w *Web) ReachablePages() []string { return w.FindReachableURLs(w.CrawlSett
 // feeds in <link> elements, and attributes in double quotes. It explores the web as it is at the
 // time of the call, and assumes that redirects of robots.txt succeed.
 func (w *Web) FindReachableURLs(p CrawlSettings) ReachableURLs {
-	e := &reachabilitySearch{web: w, plan: p.withDefaults(), hostsInScope: map[string]bool{}, discoveredURLs: map[string]bool{}, now: time.Now()}
+	e := &reachabilitySearch{web: w, plan: p.withDefaults(), hostsInScope: map[string]bool{},
+		discoveredURLs: map[string]bool{}, now: time.Now()}
 	// Start with the seeds and the sitemaps of their hosts.
 	for _, seed := range p.Seeds {
 		e.hostsInScope[hostOf(seed)] = true
@@ -174,7 +175,8 @@ func (e *reachabilitySearch) simulateFetch(page string) (Response, bool) {
 	_, path := splitOriginAndPath(page)
 	host := hostOf(page)
 	for nth := range e.plan.MaxAttempts {
-		a := e.web.sites[host].respond(PageRequest{Method: http.MethodGet, Host: host, Path: path, ReceivedAt: e.now, NthForURL: nth + 1})
+		a := e.web.sites[host].respond(PageRequest{Method: http.MethodGet, Host: host, Path: path,
+			ReceivedAt: e.now, NthForURL: nth + 1})
 		if e.respondsBeforeTimeout(a) && !isRetryable(Exchange{Status: max(a.Status, http.StatusOK)}) {
 			return a, true
 		}

@@ -27,7 +27,8 @@ const (
 
 // allJudgeRules holds all rules in the order of a report.
 var allJudgeRules = [...]JudgeRule{
-	Disallowed, BeforeRobots, RobotsUnreachable, RobotsStale, RobotsConditional, ShortGap, Overlap, Duplicate, Anonymous,
+	Disallowed, BeforeRobots, RobotsUnreachable, RobotsStale, RobotsConditional, ShortGap,
+	Overlap, Duplicate, Anonymous,
 }
 
 // A Violation is one rule broken by one request.
@@ -90,7 +91,8 @@ func (r JudgeReport) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d requests to %d hosts in %v: "+
 		"%d pages (%d different), %d for robots.txt, %d bytes; %d retries, %d repeated after a restart\n\n",
-		r.Requests, len(r.Hosts), r.Duration.Round(time.Millisecond), r.PageRequests, r.DistinctPages, r.Requests-r.PageRequests, r.BodyBytes, r.Retries, r.RestartRefetches)
+		r.Requests, len(r.Hosts), r.Duration.Round(time.Millisecond), r.PageRequests, r.DistinctPages,
+		r.Requests-r.PageRequests, r.BodyBytes, r.Retries, r.RestartRefetches)
 	r.writeHosts(&b)
 	b.WriteString("\n")
 	r.writeViolations(&b)
@@ -112,7 +114,8 @@ func (r JudgeReport) writeHosts(b *strings.Builder) {
 		if h.Requests > 1 {
 			minGap = formatSeconds(h.MinGap)
 		}
-		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.PageRequests, minGap, formatSeconds(h.MaxRequiredDelay), h.ViolationCount, h.Host)
+		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.PageRequests, minGap,
+			formatSeconds(h.MaxRequiredDelay), h.ViolationCount, h.Host)
 	}
 	tw.Flush() // a write to a strings.Builder cannot fail
 	if more := len(r.Hosts) - len(hosts); more > 0 {

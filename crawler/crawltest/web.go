@@ -101,13 +101,15 @@ func (s *Site) respond(r PageRequest) Response {
 const robotsPath = "/robots.txt"
 
 // logRequestAndPrepareResponse logs a request and returns the answer to send.
-func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overSocket bool) (*exchangeRecorder, wireResponse) {
+func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string,
+	overSocket bool) (*exchangeRecorder, wireResponse) {
 	hostport := r.Host
 	if hostport == "" {
 		hostport = r.URL.Host
 	}
 	hostport = normalizeHostPort(scheme, hostport)
-	req := PageRequest{Method: r.Method, Host: withoutPort(hostport), Path: r.URL.RequestURI(), Header: r.Header, ReceivedAt: time.Now()}
+	req := PageRequest{Method: r.Method, Host: withoutPort(hostport), Path: r.URL.RequestURI(),
+		Header: r.Header, ReceivedAt: time.Now()}
 	if req.Method == "" {
 		req.Method = http.MethodGet
 	}

@@ -75,9 +75,12 @@ func TestAnswers(t *testing.T) {
 		{"other ETag", "http://a.example/held", []string{"If-None-Match", `"0"`}, 200, "the same"},
 		{"same ETag, weak and among others", "http://a.example/held", []string{"If-None-Match", `"0", W/"1"`}, 304, ""},
 		{"any ETag", "http://a.example/held", []string{"If-None-Match", "*"}, 304, ""},
-		{"other ETag, same date", "http://a.example/held", []string{"If-None-Match", `"0"`, "If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"}, 200, "the same"},
-		{"later date", "http://a.example/held", []string{"If-Modified-Since", "Sat, 01 Jan 2000 00:00:01 GMT"}, 304, ""},
-		{"earlier date", "http://a.example/held", []string{"If-Modified-Since", "Fri, 31 Dec 1999 23:59:59 GMT"}, 200, "the same"},
+		{"other ETag, same date", "http://a.example/held",
+			[]string{"If-None-Match", `"0"`, "If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"}, 200, "the same"},
+		{"later date", "http://a.example/held", []string{"If-Modified-Since", "Sat, 01 Jan 2000 00:00:01 GMT"}, 304,
+			""},
+		{"earlier date", "http://a.example/held", []string{"If-Modified-Since", "Fri, 31 Dec 1999 23:59:59 GMT"}, 200,
+			"the same"},
 		{"no date", "http://a.example/held", []string{"If-Modified-Since", "long ago"}, 200, "the same"},
 		{"same date", "http://a.example/held", []string{"If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"}, 304, ""},
 	}
@@ -109,7 +112,8 @@ func TestGzip(t *testing.T) {
 	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
 		got, err := get(t.Context(), rt, "http://a.example/gzip")
 		if err != nil || got.body != plain || !got.res.Uncompressed || got.res.Header.Get("Content-Encoding") != "" {
-			t.Errorf("without Accept-Encoding: got %d bytes, uncompressed %v, error %v", len(got.body), got.res.Uncompressed, err)
+			t.Errorf("without Accept-Encoding: got %d bytes, uncompressed %v, error %v",
+				len(got.body), got.res.Uncompressed, err)
 		}
 		if sent := w.Log()[0].BodyBytes; sent == 0 || sent >= int64(len(plain)) {
 			t.Errorf("%d bytes sent of a page of %d", sent, len(plain))
@@ -136,7 +140,8 @@ func TestMethods(t *testing.T) {
 			body, _ := io.ReadAll(res.Body)
 			res.Body.Close()
 			if res.StatusCode != want || method == "HEAD" && (len(body) > 0 || res.ContentLength != 4) {
-				t.Errorf("%s: got %d, %d bytes of %d; want %d", method, res.StatusCode, len(body), res.ContentLength, want)
+				t.Errorf("%s: got %d, %d bytes of %d; want %d", method, res.StatusCode,
+					len(body), res.ContentLength, want)
 			}
 		}
 	})
@@ -158,7 +163,8 @@ func TestUnknownHost(t *testing.T) {
 func TestLatency(t *testing.T) {
 	slow := Text(strings.Repeat("x", 500_000))
 	slow.HeaderDelay, slow.BodyDuration = 3*time.Second, 5*time.Second
-	site := Site{Host: "a.example", Pages: map[string]PageFunc{"/slow": StaticPage(slow), "/empty": StaticPage(Response{})}}
+	site := Site{Host: "a.example", Pages: map[string]PageFunc{"/slow": StaticPage(slow),
+		"/empty": StaticPage(Response{})}}
 	tests := []struct {
 		name     string
 		latency  Latency
@@ -167,7 +173,8 @@ func TestLatency(t *testing.T) {
 	}{
 		{"none", Latency{}, "/empty", 0, 0},
 		{"fixed", Latency{Base: time.Second}, "/empty", time.Second, time.Second},
-		{"random", Latency{Base: time.Second, Jitter: time.Second, Seed: 7}, "/empty", time.Second + 1, 2*time.Second - 1},
+		{"random", Latency{Base: time.Second, Jitter: time.Second, Seed: 7}, "/empty",
+			time.Second + 1, 2*time.Second - 1},
 		{"the page's own", Latency{}, "/slow", 8 * time.Second, 8 * time.Second},
 		{"by size", Latency{PerMB: 4 * time.Second}, "/slow", 10 * time.Second, 10 * time.Second},
 	}
@@ -256,11 +263,13 @@ func TestLogSurvivesAFile(t *testing.T) {
 		if err := WriteLog(&again, log); err != nil || again.String() != written {
 			t.Errorf("read and written again (error %v):\n%swant\n%s", err, again.String(), written)
 		}
-		if got, want := w.JudgeLog(log, JudgeOptions{}), w.Judge(JudgeOptions{}); got.String() != want.String() || !reflect.DeepEqual(got.Hosts, want.Hosts) {
+		if got, want := w.JudgeLog(log, JudgeOptions{}), w.Judge(JudgeOptions{}); got.String() != want.String() ||
+			!reflect.DeepEqual(got.Hosts, want.Hosts) {
 			t.Errorf("judged from the file:\n%v\nwant\n%v", got, want)
 		}
 	})
-	if _, err := ReadLog(strings.NewReader("{\"method\":\"GET\"}\n{\"met")); err == nil || !strings.Contains(err.Error(), "entry 2") {
+	if _, err := ReadLog(strings.NewReader("{\"method\":\"GET\"}\n{\"met")); err == nil ||
+		!strings.Contains(err.Error(), "entry 2") {
 		t.Errorf("a torn file: error %v, want one that names entry 2", err)
 	}
 }
@@ -274,7 +283,8 @@ func TestLogIsBounded(t *testing.T) {
 			}
 		}
 		if r := w.Judge(JudgeOptions{}); len(w.Log()) != 2 || r.UnloggedRequests != 1 || r.OK() {
-			t.Errorf("%d requests logged, %d not, OK %v; want 2, 1 and no verdict", len(w.Log()), r.UnloggedRequests, r.OK())
+			t.Errorf("%d requests logged, %d not, OK %v; want 2, 1 and no verdict", len(w.Log()),
+				r.UnloggedRequests, r.OK())
 		}
 	})
 }

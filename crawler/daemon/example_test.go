@@ -41,7 +41,8 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	code := daemon.Run(collyfetch.NamedCallbacks{"books": books}, "crawl", "-c", project, "--data", dir+"/data", "--delay=10ms",
+	code := daemon.Run(collyfetch.NamedCallbacks{"books": books}, "crawl", "-c", project, "--data",
+		dir+"/data", "--delay=10ms",
 		"--allow-private", "--connect-to=::"+server.Addr, "--progress=none", "--log-level=error")
 	fmt.Println("exit code", code)
 	// Output:

@@ -30,7 +30,8 @@ func linksByDOM(body []byte, home decorum.URL) (links []Link, ok bool) {
 		if n.Type != html.ElementNode {
 			continue
 		}
-		if href, ok := tokenAttr(html.Token{Attr: n.Attr}, "href"); ok && n.Namespace == "" && n.Data == "base" && base == nil {
+		if href, ok := tokenAttr(html.Token{Attr: n.Attr}, "href"); ok && n.Namespace == "" &&
+			n.Data == "base" && base == nil {
 			base = &href
 		}
 		mentions = append(mentions, mentionsInElement(n)...)
@@ -96,12 +97,16 @@ type domException struct {
 }
 
 var domExceptions = []domException{
-	{"frames count anywhere here; the standard drops frame outside frameset, and all else in it", regexp.MustCompile(`(?i)<frame`)},
-	{"the standard lets anything stand in a select since 2025; x/net/html drops everything but options", regexp.MustCompile(`(?i)<select`)},
+	{"frames count anywhere here; the standard drops frame outside frameset, and all else in it",
+		regexp.MustCompile(`(?i)<frame`)},
+	{"the standard lets anything stand in a select since 2025; x/net/html drops everything but options",
+		regexp.MustCompile(`(?i)<select`)},
 	{"x/net/html leaves the standard: see astray", scriptBugPages},
 	{"HTML left open in an integration point makes the standard ignore end tags of foreign elements: that takes the " +
-		"stack of all open elements", regexp.MustCompile(`(?is)<(svg|math).*<(desc|title|foreignobject|mi|mo|mn|ms|mtext)\b.*<[a-z]`)},
-	{"font breaks out of foreign content if it has some attributes: not followed", regexp.MustCompile(`(?i)<(svg|math).*<font`)},
+		"stack of all open elements", regexp.MustCompile(
+		`(?is)<(svg|math).*<(desc|title|foreignobject|mi|mo|mn|ms|mtext)\b.*<[a-z]`)},
+	{"font breaks out of foreign content if it has some attributes: not followed",
+		regexp.MustCompile(`(?i)<(svg|math).*<font`)},
 }
 
 // compareDOM fails the test if ScanPage and the tree have different links. It returns false without
@@ -161,17 +166,27 @@ func TestSameAsDOM(t *testing.T) {
 
 // foreignContentPages are pages with edge cases of foreign content.
 var foreignContentPages = []string{
-	`<svg><style><a href=/1></style></svg><style><a href=/2></style>`, `<svg><script><a href=/1></script><a href=/2></svg>`,
-	`<svg><title><a href=/1></a></title><style><a href=/2></style></svg>`, `<svg><desc><style><a href=/1></style></desc><a href=/2></svg>`,
+	`<svg><style><a href=/1></style></svg><style><a href=/2></style>`,
+	`<svg><script><a href=/1></script><a href=/2></svg>`,
+	`<svg><title><a href=/1></a></title><style><a href=/2></style></svg>`,
+	`<svg><desc><style><a href=/1></style></desc><a href=/2></svg>`,
 	`<svg><foreignObject><textarea><a href=/1></textarea></foreignObject><textarea><a href=/2></svg>`,
-	`<svg><p><style><a href=/1></style>`, `<svg></p><style><a href=/1></style>`, `<svg><g><div><![CDATA[><a href=/1>]]>`,
-	`<math><mi><style><a href=/1></style></mi><style><a href=/2></style></math>`, `<math><mtext><script/><a href=/1></script></math>`,
-	`<svg><a xlink:href=/1><a xlink:href=/2 href=/3></svg><a xlink:href=/4>`, `<svg><link rel=next href=/1><area href=/2><base href=/b/></svg><a href=x>`,
-	`<svg><math><mi><style><a href=/1></style>`, `<math><svg><title><style><a href=/1></style>`, `<svg><image href=/1 src=/2 /><img src=/3></svg>`,
-	`<svg><desc><svg><style><a href=/1></style></svg><style><a href=/2></style></desc>`, `<svg><iframe src=/1><a href=/2></iframe></svg>`,
-	`<svg><desc><p><![CDATA[><a href=/1>]]></p></desc></svg>`, `<svg><desc><![CDATA[><a href=/1>]]></desc><a href=/2></svg>`,
-	`<svg><svg></svg><![CDATA[><a href=/1>]]></svg><![CDATA[><a href=/2>]]>`, `<svg/><style><a href=/1></style>`, `<svg><meta http-equiv=refresh content="0;/1">`, `<svg><plaintext><a href=/1></svg><a href=/2>`,
-	`<svg><TITLE/><style><a href=/1></style>`, `<svg><svg></svg><style><a href=/1></style></svg><style><a href=/2></style>`,
+	`<svg><p><style><a href=/1></style>`, `<svg></p><style><a href=/1></style>`,
+	`<svg><g><div><![CDATA[><a href=/1>]]>`,
+	`<math><mi><style><a href=/1></style></mi><style><a href=/2></style></math>`,
+	`<math><mtext><script/><a href=/1></script></math>`,
+	`<svg><a xlink:href=/1><a xlink:href=/2 href=/3></svg><a xlink:href=/4>`,
+	`<svg><link rel=next href=/1><area href=/2><base href=/b/></svg><a href=x>`,
+	`<svg><math><mi><style><a href=/1></style>`, `<math><svg><title><style><a href=/1></style>`,
+	`<svg><image href=/1 src=/2 /><img src=/3></svg>`,
+	`<svg><desc><svg><style><a href=/1></style></svg><style><a href=/2></style></desc>`,
+	`<svg><iframe src=/1><a href=/2></iframe></svg>`,
+	`<svg><desc><p><![CDATA[><a href=/1>]]></p></desc></svg>`,
+	`<svg><desc><![CDATA[><a href=/1>]]></desc><a href=/2></svg>`,
+	`<svg><svg></svg><![CDATA[><a href=/1>]]></svg><![CDATA[><a href=/2>]]>`, `<svg/><style><a href=/1></style>`,
+	`<svg><meta http-equiv=refresh content="0;/1">`, `<svg><plaintext><a href=/1></svg><a href=/2>`,
+	`<svg><TITLE/><style><a href=/1></style>`,
+	`<svg><svg></svg><style><a href=/1></style></svg><style><a href=/2></style>`,
 	`<img src=/1 srcset="/2 1x, /3 2x,/4,/5"><picture><source srcset=" /6 (a,b) 1w, /7,"><image src=/8></picture>`,
 	`<table><a href=/1><tr><a href=/2><td><a href=/3></table>`, `<a href=/1><a href=/2><b><a href=/3></b></a>`,
 	`<noscript><style><a href=/1></style><a href=/2></noscript>`, `<template><a href=/1></template>`,

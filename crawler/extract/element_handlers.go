@@ -179,7 +179,8 @@ func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
 func IsFeedContentType(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.Trim(mediaType, whitespace)
-	return strings.EqualFold(mediaType, "application/rss+xml") || strings.EqualFold(mediaType, "application/atom+xml") ||
+	return strings.EqualFold(mediaType, "application/rss+xml") ||
+		strings.EqualFold(mediaType, "application/atom+xml") ||
 		strings.EqualFold(mediaType, "application/feed+json")
 }
 

@@ -86,7 +86,8 @@ func (r *oracle) handleLinkElement(t html.Token) {
 	kinds := []struct {
 		token string
 		kind  LinkKind
-	}{{"canonical", Canonical}, {"alternate", alternateKind(t)}, {"next", Next}, {"prev", Prev}, {"previous", Prev}, {"amphtml", AMP}}
+	}{{"canonical", Canonical}, {"alternate", alternateKind(t)}, {"next", Next}, {"prev", Prev},
+		{"previous", Prev}, {"amphtml", AMP}}
 	for _, k := range kinds {
 		if slices.Contains(tokens, k.token) && !slices.Contains(tokens, "stylesheet") {
 			r.addMention(t, k.kind, "href")
@@ -219,10 +220,12 @@ var oddPages = []string{
 	`<a href=/x/>`, `<a/href=/x>`, `<a href="/x"rel="nofollow">`, `<a href=/x rel=nofollow/>`,
 	`<a title="a>b" href=/x>`, `<a title='a>b' href=/x>`, `<a b" href="x>y">`, `<a x=y="z>w" href=/x>`,
 	`<a href=/1 href=/2>`, `<a HREF=/1 href=/2>`, `<a href>`, `<a href=>`, `<a href=""><a href='' rel=x>`,
-	`<a =href=/x>`, `<a / =x href=/y>`, `<a href = >/x`, `<a href="/x`, `<a href=/x`, `<a href`, `<a `, `<a`, `<`, `</`, `</a`,
+	`<a =href=/x>`, `<a / =x href=/y>`, `<a href = >/x`, `<a href="/x`, `<a href=/x`, `<a href`,
+	`<a `, `<a`, `<`, `</`, `</a`,
 	`<a href=/1><b></a><a href=/2>`, `< a href=/x>`, `<<a href=/x>`, `<1 href=/x>`, `<ab href=/x>`, `<a.b href=/x>`,
 	`<!-- <a href=/1> --><a href=/2>`, `<!--><a href=/1>`, `<!---><a href=/1>`, `<!----><a href=/1>`,
-	`<!--!><a href=/1>--><a href=/2>`, `<!----!><a href=/1>`, `<!-- --!><a href=/1>`, `<!-- -- ><a href=/1>--><a href=/2>`,
+	`<!--!><a href=/1>--><a href=/2>`, `<!----!><a href=/1>`, `<!-- --!><a href=/1>`,
+	`<!-- -- ><a href=/1>--><a href=/2>`,
 	`<!--- --><a href=/1>`, `<!-- --->`, `<!-- <a href=/1>`, `<!-<a href=/1>`, `<!><a href=/1>`, `<!`, `<!-`, `<!--`,
 	`<!doctype html "<a href=/1>"><a href=/2>`, `<?php "<a href=/1>" ?><a href=/2>`, `</ <a href=/1>><a href=/2>`,
 	`</><a href=/1>`, `</a href="<a href=/1>"><a href=/2>`, `<![CDATA[<a href=/1>]]><a href=/2>`,
@@ -232,23 +235,35 @@ var oddPages = []string{
 	`<script><!--<script></script><a href=/1>--></script><a href=/2>`, `<script><!--</script><a href=/1>`,
 	`<script><!--<script><a href=/1></script></script><a href=/2>`, `<script><!--><script></script><a href=/1>`,
 	`<script><!--<scripty></script><a href=/1>`, `<script><!--<script>--></script><a href=/1>`,
-	`<script><!-- <script> <script> </script> </script> <a href=/1>`, `<script></SCRIPT/><a href=/1>`, `<script></script`,
-	`<script><!--->--></script><a href=/1>`, `<script><!-<script></script><a href=/1>`, `<script><<!--<script></script></script><a href=/1>`,
-	`<style><a href=/1></style><a href=/2>`, `<textarea><a href=/1></textarea><a href=/2>`, `<xmp><a href=/1></xmp><a href=/2>`,
+	`<script><!-- <script> <script> </script> </script> <a href=/1>`,
+	`<script></SCRIPT/><a href=/1>`, `<script></script`,
+	`<script><!--->--></script><a href=/1>`, `<script><!-<script></script><a href=/1>`,
+	`<script><<!--<script></script></script><a href=/1>`,
+	`<style><a href=/1></style><a href=/2>`, `<textarea><a href=/1></textarea><a href=/2>`,
+	`<xmp><a href=/1></xmp><a href=/2>`,
 	`<iframe src=/f><a href=/1></iframe><a href=/2>`, `<noframes><a href=/1></noframes><a href=/2>`,
-	`<noembed><a href=/1></noembed><a href=/2>`, `<noscript><a href=/1></noscript><a href=/2>`, `<plaintext><a href=/1>`,
-	`<title>A &amp; B</title>`, `<title> a  b` + "\n" + `c </title>`, `<title><b>x</b></title>`, `<title>x</titles></title>`,
-	`<title>&lt;&#65;&#x42;&eacute;&notit;&copy=</title>`, `<title>never closed <a href=/1>`, `<title></title><title>2</title>`,
+	`<noembed><a href=/1></noembed><a href=/2>`,
+	`<noscript><a href=/1></noscript><a href=/2>`, `<plaintext><a href=/1>`,
+	`<title>A &amp; B</title>`, `<title> a  b` + "\n" + `c </title>`, `<title><b>x</b></title>`,
+	`<title>x</titles></title>`,
+	`<title>&lt;&#65;&#x42;&eacute;&notit;&copy=</title>`, `<title>never closed <a href=/1>`,
+	`<title></title><title>2</title>`,
 	`<title/>x</title>`, `<TITLE>x</TITLE>`, `<a title="<title>no</title>"><title>yes</title>`,
-	`<a href="?a=1&amp;b=2">`, `<a href="?a=1&b=2">`, `<a href="?a=1&copy=2">`, `<a href="?a=1&copy;=2">`, `<a href="?a&copy">`,
-	`<a href="?a&copyright">`, `<a href="?a&copy/">`, `<a href="?a&notit;">`, `<a href="?a&not;">`, `<a href="?&semi;">`,
-	`<a href="?&#x41;&#65&#65x&#x41g&#;&#x;&#xZ">`, `<a href="?&#0;&#x80;&#xD800;&#x110000;&#99999999999;">`, `<a href="&">`, `<a href="?&;">`,
-	`<a href="?&NotEqualTilde;&nvlt;">`, `<a href="&sol;x">`, "<a href='/x\x00y'>", "<a\x00 href=/x>", "<a href\x00=/x>",
+	`<a href="?a=1&amp;b=2">`, `<a href="?a=1&b=2">`, `<a href="?a=1&copy=2">`,
+	`<a href="?a=1&copy;=2">`, `<a href="?a&copy">`,
+	`<a href="?a&copyright">`, `<a href="?a&copy/">`, `<a href="?a&notit;">`,
+	`<a href="?a&not;">`, `<a href="?&semi;">`,
+	`<a href="?&#x41;&#65&#65x&#x41g&#;&#x;&#xZ">`, `<a href="?&#0;&#x80;&#xD800;&#x110000;&#99999999999;">`,
+	`<a href="&">`, `<a href="?&;">`,
+	`<a href="?&NotEqualTilde;&nvlt;">`, `<a href="&sol;x">`, "<a href='/x\x00y'>",
+	"<a\x00 href=/x>", "<a href\x00=/x>",
 	`<base href="/b/"><a href=x>`, `<a href=x><base href="/b/">`, `<base><base href=/b/><base href=/c/><a href=x>`,
 	`<base href="javascript:x"><a href=y>`, `<base href="http://other.example/"><a href=x>`,
 	`<a href=/1 rel="x NoFollow"><a href=/1>`, `<a href=/1 rel=ugc><area href=/1 rel=sponsored>`,
-	`<link rel=canonical href=/c><a href=/c rel=nofollow>`, `<link rel="alternate stylesheet" href=/s>`, `<link rel=next href=/n>`,
-	`<a href=#f><a href=mailto:x@y><a href=JavaScript:x><a href=tel:1><a href=data:,><a href=" /x ">`, `<a href="a:b"><a href="./a:b">`,
+	`<link rel=canonical href=/c><a href=/c rel=nofollow>`,
+	`<link rel="alternate stylesheet" href=/s>`, `<link rel=next href=/n>`,
+	`<a href=#f><a href=mailto:x@y><a href=JavaScript:x><a href=tel:1><a href=data:,><a href=" /x ">`,
+	`<a href="a:b"><a href="./a:b">`,
 }
 
 func TestSameAsTokenizer(t *testing.T) {
@@ -307,12 +322,16 @@ func FuzzScan(f *testing.F) {
 // samplePage is a page of 20 KiB with about 370 elements and 50 links.
 func samplePage() []byte {
 	var b bytes.Buffer
-	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page of the sample &amp; its links</title>\n")
-	b.WriteString("<link rel=\"canonical\" href=\"http://example.com/dir/page\"><style>body > p { margin: 0 }</style>\n")
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page of the sample " +
+		"&amp; its links</title>\n")
+	b.WriteString("<link rel=\"canonical\" href=\"http://example.com/dir/page\"><style>body > p { margin: 0 " +
+		"}</style>\n")
 	b.WriteString("<script>if (1 < 2) { document.write('<p>') }</script></head><body class=\"plain\">\n")
 	for i := range 50 {
-		fmt.Fprintf(&b, "<div class=\"item odd\" id=\"item-%d\"><h2>Heading %d</h2>\n<p>%s</p>\n", i, i, strings.Repeat("words of the text ", 10))
-		fmt.Fprintf(&b, "<span class=\"more\"><a class=\"link\" href=\"/section/%d/article-%d.html?x=%d&amp;y=2\">Read <b>more</b></a></span><br>\n", i%7, i, i)
+		fmt.Fprintf(&b, "<div class=\"item odd\" id=\"item-%d\"><h2>Heading %d</h2>\n<p>%s</p>\n", i, i,
+			strings.Repeat("words of the text ", 10))
+		fmt.Fprintf(&b, "<span class=\"more\"><a class=\"link\" "+
+			"href=\"/section/%d/article-%d.html?x=%d&amp;y=2\">Read <b>more</b></a></span><br>\n", i%7, i, i)
 		b.WriteString("<!-- end of the item --></div>\n")
 	}
 	const end = "</p></body></html>"

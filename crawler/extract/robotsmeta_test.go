@@ -21,16 +21,21 @@ var directiveTests = []struct {
 	{name: "named agent", page: `<meta name=ExampleBot content=noindex>`, want: "noindex"},
 	{name: "other agent", page: `<meta name=otherbot content=noindex>`},
 	{name: "stricter of both", page: `<meta name=robots content=nofollow><meta name=examplebot content="index, noarchive">`, want: "nofollow, noarchive"},
-	{name: "two of a name", page: `<meta name=robots content=noindex><meta name=robots content="index, nofollow">`, want: "noindex, nofollow"},
+	{name: "two of a name", page: `<meta name=robots content=noindex><meta name=robots content="index, nofollow">`,
+		want: "noindex, nofollow"},
 	{name: "in a comment", page: `<!-- <meta name=robots content=noindex> -->`},
 	{name: "header", header: []string{"noindex, nofollow"}, want: "noindex, nofollow"},
 	{name: "header for this agent", header: []string{"ExampleBot: noindex, nofollow"}, want: "noindex, nofollow"},
 	{name: "header for another", header: []string{"otherbot: noindex, nofollow"}},
-	{name: "fields add up", header: []string{"otherbot: noindex", "nosnippet", "examplebot/1.0: noarchive"}, want: "noarchive, nosnippet"},
-	{name: "fields joined by a proxy", header: []string{"nosnippet, otherbot: noindex, nofollow, examplebot: noarchive"}, want: "noarchive, nosnippet"},
+	{name: "fields add up", header: []string{"otherbot: noindex", "nosnippet", "examplebot/1.0: noarchive"},
+		want: "noarchive, nosnippet"},
+	{name: "fields joined by a proxy", header: []string{"nosnippet, otherbot: noindex, nofollow, examplebot: " +
+		"noarchive"}, want: "noarchive, nosnippet"},
 	{name: "a directive with a value is not an agent", header: []string{"max-snippet: 20, noindex"}, want: "noindex"},
-	{name: "half a date is not an agent", header: []string{"unavailable_after: Sat, 25 Jun 2050 15:00:00 PST, noindex"}, want: "noindex"},
-	{name: "header and page", page: `<meta name=robots content=noindex>`, header: []string{"nofollow"}, want: "noindex, nofollow"},
+	{name: "half a date is not an agent", header: []string{"unavailable_after: Sat, 25 Jun 2050 15:00:00 PST, noindex"},
+		want: "noindex"},
+	{name: "header and page", page: `<meta name=robots content=noindex>`, header: []string{"nofollow"},
+		want: "noindex, nofollow"},
 }
 
 func TestDirectives(t *testing.T) {
@@ -72,8 +77,9 @@ func TestTDMReservation(t *testing.T) {
 		`<meta name=tdm-reservation content=0><meta name=tdm-reservation content=1><meta name=tdm-reservation content=0>`: "1 ",
 		`<meta name=tdm-reservation content=0><meta name=tdm-policy content=/a><meta name=tdm-policy content=/b>`:         "0 /a",
 		`<!-- <meta name=tdm-reservation content=1> --><meta property=tdm-reservation content=1>`:                         " ",
-		`<meta name=tdm-reservation content="` + strings.Repeat("1", 1000) + `">`:                                         strings.Repeat("1", maxAgentBytes) + " ",
-		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRefBytes+1) + `">`:                                     " ",
+		`<meta name=tdm-reservation content="` + strings.Repeat("1", 1000) +
+			`">`: strings.Repeat("1", maxAgentBytes) + " ",
+		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRefBytes+1) + `">`: " ",
 	} {
 		doc := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 		if got := doc.TDMReservationMeta + " " + doc.TDMPolicyMeta; got != want {

@@ -81,7 +81,8 @@ const (
 
 // String returns the name of the element or relation.
 func (k LinkKind) String() string {
-	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical", "alternate", "feed", "amphtml", "img"}
+	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical",
+		"alternate", "feed", "amphtml", "img"}
 	if int(k) < len(names) {
 		return names[k]
 	}

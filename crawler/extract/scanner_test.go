@@ -34,15 +34,18 @@ var linkTests = []struct {
 		<link rel=alternate type="Application/RSS+xml; charset=utf-8" href=/rss><link rel=stylesheet href=/s><link href=/none>
 		<a href=/a></a><area href=/m><iframe src=/i></iframe><meta http-equiv=Refresh content="5; URL='/r'">
 		<frameset><frame src=/f></frameset><link rel=amphtml href=/amp><img src=/img srcset=/set><form action=/form>`,
-		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe", "/r refresh", "/f frame", "/amp amphtml"}},
+		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe",
+			"/r refresh", "/f frame", "/amp amphtml"}},
 	{"previous is prev", `<link rel=previous href=/p>`, []string{"/p prev"}},
 	{"links of an svg", `<svg><a href=/1><a xlink:href=/2><a href=/3 xlink:href=/4><link rel=next href=/5></svg><a xlink:href=/6>`, []string{"/1 a", "/2 a", "/3 a"}},
 	{"relative to the page", `<a href=x><a href=../y><a href=?q><a href=//other.example/z>`,
 		[]string{"/dir/x a", "/y a", "/dir/page?q a", "http://other.example/z a"}},
 	{"relative to the base", `<base href="/b/c"><a href=x>`, []string{"/b/x a"}},
 	{"base after links counts for all", `<a href=x><base href="/b/"><a href=y>`, []string{"/b/x a", "/b/y a"}},
-	{"only the first base with href counts", `<base target=t><base href="/b/"><base href="/c/"><a href=x>`, []string{"/b/x a"}},
-	{"a base longer than a link may be", `<base href="/` + strings.Repeat("x", maxRefBytes) + `/"><a href=x>`, []string{"/dir/x a"}},
+	{"only the first base with href counts", `<base target=t><base href="/b/"><base href="/c/"><a href=x>`,
+		[]string{"/b/x a"}},
+	{"a base longer than a link may be", `<base href="/` + strings.Repeat("x", maxRefBytes) +
+		`/"><a href=x>`, []string{"/dir/x a"}},
 	{"unusable base", `<base href="mailto:x"><a href=x>`, []string{"/dir/x a"}},
 	{"entities and blanks", "<a href=' /x?a=1&amp;b=2\n'><a href=\"/a\tb\nc\">", []string{"/x?a=1&b=2 a", "/abc a"}},
 	{"an ampersand that begins no entity", `<a href="/x?a=1&copy=2&lang=en">`, []string{"/x?a=1&copy=2&lang=en a"}},
@@ -51,11 +54,13 @@ var linkTests = []struct {
 	{"fragments and empty", `<a href="#top"><a href=""><a href=" "><a href><a name=x>`, nil},
 	{"each URL once", `<a href=/x><a href="/x#part"><a href="http://EXAMPLE.com:80/x">`, []string{"/x a"}},
 	{"the lowest kind counts", `<link rel=canonical href=/x><a href=/x>`, []string{"/x a"}},
-	{"a feed is one whatever else points to it", `<a href=/x>RSS</a><link rel=alternate type=application/rss+xml href=/x><a href=/y>`,
+	{"a feed is one whatever else points to it",
+		`<a href=/x>RSS</a><link rel=alternate type=application/rss+xml href=/x><a href=/y>`,
 		[]string{"/x a, a feed", "/y a"}},
 	{"nofollow, ugc, sponsored", `<a href=/1 rel="noopener NOFOLLOW"><a href=/2 rel=ugc><area href=/3 rel=sponsored><a href=/4 rel=nofollowing>`,
 		[]string{"/1 a nofollow", "/2 a nofollow", "/3 area nofollow", "/4 a"}},
-	{"nofollow only if every mention is", `<a href=/x rel=nofollow><a href=/x><a href=/y rel=nofollow><a href=/y rel=ugc>`,
+	{"nofollow only if every mention is",
+		`<a href=/x rel=nofollow><a href=/x><a href=/y rel=nofollow><a href=/y rel=ugc>`,
 		[]string{"/x a", "/y a nofollow"}},
 	{"noscript is content", `<noscript><a href=/x></noscript><noscript><meta http-equiv=refresh content="0;/y"></noscript>`,
 		[]string{"/x a", "/y refresh"}},
@@ -63,7 +68,8 @@ var linkTests = []struct {
 		`<script>"<a href=/1>"</script><style><a href=/2></style><textarea><a href=/3></textarea><!-- <a href=/4> --><title><a href=/5></title>`, nil},
 	{"entities are decoded once", `<a href="/?x=&amp;amp;"><meta http-equiv=refresh content="0;/?y=&amp;amp;">`,
 		[]string{"/?x=&amp; a", "/?y=&amp; refresh"}},
-	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRefBytes/4) + `"><a href=/y>`, []string{"/y a"}},
+	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRefBytes/4) +
+		`"><a href=/y>`, []string{"/y a"}},
 	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRefBytes) + `"><a href=/y>`, []string{"/y a"}},
 }
 
@@ -73,11 +79,14 @@ var imageTests = []struct {
 	page string
 	want []string
 }{
-	{"img", `<img src=/1><IMG SRC="2.png"><image src=/3><img alt=none>`, []string{"/1 img", "/dir/2.png img", "/3 img"}},
-	{"srcset", `<img src=/1 srcset="/2 480w, /3 2x,/4,/5 , /6">`, []string{"/1 img", "/2 img", "/3 img", "/4,/5 img", "/6 img"}},
+	{"img", `<img src=/1><IMG SRC="2.png"><image src=/3><img alt=none>`,
+		[]string{"/1 img", "/dir/2.png img", "/3 img"}},
+	{"srcset", `<img src=/1 srcset="/2 480w, /3 2x,/4,/5 , /6">`,
+		[]string{"/1 img", "/2 img", "/3 img", "/4,/5 img", "/6 img"}},
 	{"picture", `<picture><source srcset="/1, /2 2x"><img src=/3></picture>`, []string{"/1 img", "/2 img", "/3 img"}},
 	{"the src of a source is not an image", `<video><source src=/1></video>`, nil},
-	{"commas and parentheses", `<img srcset=",, /1,,, /2 calc(1, 2) 3x, /3 (never closed, /4">`, []string{"/1 img", "/2 img", "/3 img"}},
+	{"commas and parentheses", `<img srcset=",, /1,,, /2 calc(1, 2) 3x, /3 (never closed, /4">`,
+		[]string{"/1 img", "/2 img", "/3 img"}},
 	{"decoded", `<img srcset="/?a=1&amp;b=2 2x, data:,x 1x">`, []string{"/?a=1&b=2 img"}},
 	{"an anchor to an image", `<a href=/1 rel=nofollow><img src=/1></a>`, []string{"/1 a"}},
 	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
@@ -93,7 +102,8 @@ func TestKindWithoutRel(t *testing.T) {
 		`<a rel=ugc href=/x><link rel=alternate href=/x><a href=/x>`:             Anchor,
 		`<area rel=ugc href=/x><a rel=nofollow href=/x>`:                         Area,
 	} {
-		if links := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
+		if links := new(Scanner).ScanPage([]byte(page), "text/html",
+			mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
 			t.Errorf("%s: links %v, want one, free as %v", page, links, want)
 		}
 	}
@@ -102,10 +112,12 @@ func TestKindWithoutRel(t *testing.T) {
 // TestBase: links are relative to the base element, also when the caller resolves them with BaseURL.
 func TestBase(t *testing.T) {
 	for page, want := range map[string]string{
-		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c", "<a href=x><base href=../y/>": "http://example.com/y/",
+		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c",
+		"<a href=x><base href=../y/>":        "http://example.com/y/",
 		"<base href=mailto:x><base href=/z>": "http://example.com/dir/page",
 	} {
-		if got := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
+		if got := new(Scanner).ScanPage([]byte(page), "text/html",
+			mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
 			t.Errorf("%s: links are relative to %s, want %s", page, got, want)
 		}
 	}
@@ -125,8 +137,10 @@ func TestLongBase(t *testing.T) {
 	for _, l := range doc.Links {
 		size += len(l.URL.String())
 	}
-	if maxBytes := max(wanted*avgURLBytes, minTotalURLBytes); !doc.LinksTruncated || size > maxBytes || size < maxBytes-maxRefBytes {
-		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and LinksTruncated", len(doc.Links), size, doc.LinksTruncated, maxBytes)
+	if maxBytes := max(wanted*avgURLBytes, minTotalURLBytes); !doc.LinksTruncated || size > maxBytes ||
+		size < maxBytes-maxRefBytes {
+		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and LinksTruncated", len(doc.Links),
+			size, doc.LinksTruncated, maxBytes)
 	}
 	short := (&Scanner{MaxLinks: 2}).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if len(short.Links) != 2 {
@@ -174,8 +188,10 @@ func TestLinks(t *testing.T) {
 }
 
 var refreshTests = []struct{ content, want string }{
-	{"0;url=/x", "/x"}, {"0; URL = /x", "/x"}, {"0;/x", "/x"}, {"0 /x", "/x"}, {"0,url='/x'y", "/x"}, {`.5;url="/x`, "/x"},
-	{"3", ""}, {"3;", ""}, {"url=/x", ""}, {"", ""}, {"0url=/x", ""}, {"0;url", "url"}, {"0;urlx", "urlx"}, {"0;url=", ""},
+	{"0;url=/x", "/x"}, {"0; URL = /x", "/x"}, {"0;/x", "/x"}, {"0 /x", "/x"},
+	{"0,url='/x'y", "/x"}, {`.5;url="/x`, "/x"},
+	{"3", ""}, {"3;", ""}, {"url=/x", ""}, {"", ""}, {"0url=/x", ""}, {"0;url", "url"},
+	{"0;urlx", "urlx"}, {"0;url=", ""},
 }
 
 func TestRefreshTarget(t *testing.T) {
@@ -221,19 +237,31 @@ var encodingTests = []struct{ name, contentType, page, title, link string }{
 	{"UTF-8 in the header", "text/html;charset=UTF-8", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"UTF-8 by its bytes", "text/html", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"byte order mark", "text/html", "\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
-	{"byte order mark over header", "text/html; charset=windows-1251", "\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
-	{"windows-1251 in the header", `text/html; charset="windows-1251"`, "<title>\xCF\xD0</title><a href='/\xCF?q=\xD0'>", "ПР", "/%D0%9F?q=%D0%A0"},
-	{"windows-1251 in meta charset", "text/html", "<meta charset=windows-1251><title>\xCF\xD0</title><a href=/\xCF>", "ПР", "/%D0%9F"},
-	{"meta after the title and a link", "text/html", "<a href=/\xCF><title>\xCF\xD0</title><meta charset=windows-1251>", "ПР", "/%D0%9F"},
-	{"meta content-type", "text/html", "<meta http-equiv=Content-Type content='text/html; charset=windows-1251'><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
-	{"header over meta", "text/html; charset=utf-8", "<meta charset=windows-1251><title>é</title><a href=/é>", "é", "/%C3%A9"},
-	{"first meta counts", "text/html", "<meta charset=utf-8><meta charset=windows-1251><title>é</title><a href=/é>", "é", "/%C3%A9"},
-	{"unknown name in the header", "text/html; charset=klingon", "<meta charset=windows-1251><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
+	{"byte order mark over header", "text/html; charset=windows-1251",
+		"\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"windows-1251 in the header", `text/html; charset="windows-1251"`,
+		"<title>\xCF\xD0</title><a href='/\xCF?q=\xD0'>", "ПР", "/%D0%9F?q=%D0%A0"},
+	{"windows-1251 in meta charset", "text/html", "<meta charset=windows-1251><title>\xCF\xD0</title><a href=/\xCF>",
+		"ПР", "/%D0%9F"},
+	{"meta after the title and a link", "text/html", "<a href=/\xCF><title>\xCF\xD0</title><meta charset=windows-1251>",
+		"ПР", "/%D0%9F"},
+	{"meta content-type", "text/html", "<meta http-equiv=Content-Type content='text/html; " +
+		"charset=windows-1251'><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
+	{"header over meta", "text/html; charset=utf-8", "<meta charset=windows-1251><title>é</title><a href=/é>", "é",
+		"/%C3%A9"},
+	{"first meta counts", "text/html", "<meta charset=utf-8><meta charset=windows-1251><title>é</title><a href=/é>",
+		"é", "/%C3%A9"},
+	{"unknown name in the header", "text/html; charset=klingon",
+		"<meta charset=windows-1251><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
 	{"UTF-16 in meta is a lie", "text/html", "<meta charset=utf-16><title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"nothing said and not UTF-8", "text/html", "<title>caf\xE9</title><a href=/\xE9>", "café", "/%C3%A9"},
-	{"Shift_JIS with ASCII trail bytes", "text/html; charset=shift_jis", "<title>\x83\x5C</title><a href=/\x83\x5C>", "ソ", "/%E3%82%BD"},
-	{"base in a late encoding", "text/html", "<base href=/\xCF/><meta charset=windows-1251><title>\xCF</title><a href=x>", "П", "/%D0%9F/x"},
-	{"UTF-16, big end first", "text/html", "\xFE\xFF\x00<\x00t\x00i\x00t\x00l\x00e\x00>\x04\x1F\x00<\x00/\x00t\x00i\x00t\x00l\x00e\x00>\x00<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00x\x00>", "П", "/x"},
+	{"Shift_JIS with ASCII trail bytes", "text/html; charset=shift_jis",
+		"<title>\x83\x5C</title><a href=/\x83\x5C>", "ソ", "/%E3%82%BD"},
+	{"base in a late encoding", "text/html", "<base href=/\xCF/><meta charset=windows-1251><title>\xCF</title><a " +
+		"href=x>", "П", "/%D0%9F/x"},
+	{"UTF-16, big end first", "text/html",
+		"\xFE\xFF\x00<\x00t\x00i\x00t\x00l\x00e\x00>\x04\x1F\x00<\x00/\x00t\x00i\x00t\x00l\x00e\x00>\x00<\x00a\x00 " +
+			"\x00h\x00r\x00e\x00f\x00=\x00x\x00>", "П", "/x"},
 	{"UTF-16 with a mark", "text/html", "\xFF\xFE<\x00t\x00i\x00t\x00l\x00e\x00>\x00\x1F\x04<\x00/\x00t\x00i\x00t\x00l\x00e\x00>\x00<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00x\x00>\x00", "П", "/x"},
 }
 
@@ -325,8 +353,10 @@ func TestScannerKeepsNothing(t *testing.T) {
 // scanner searched the same bytes again and again.
 func TestLinear(t *testing.T) {
 	for _, piece := range []string{
-		"<!--", "<!-- >", "<!", "</", "<?", "<a", "<a href='", "<a href=\"x", "<a href=x ", "<script>", "<script><!--", "<script><!--<script>",
-		"<title>", "</title", "&", "<svg><![CDATA[", "<svg>", "<svg><title>", "<svg></title></p>", "<img srcset='", "<img srcset=',,(", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
+		"<!--", "<!-- >", "<!", "</", "<?", "<a", "<a href='", "<a href=\"x", "<a href=x ", "<script>",
+		"<script><!--", "<script><!--<script>",
+		"<title>", "</title", "&", "<svg><![CDATA[", "<svg>", "<svg><title>", "<svg></title></p>", "<img srcset='",
+		"<img srcset=',,(", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
 		(&Scanner{IncludeImages: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))

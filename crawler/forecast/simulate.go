@@ -183,7 +183,8 @@ func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 func (p *simulation) step() EndReason {
 	g := p.hostQueue[0]
 	// The visit starts when the host, a worker, and the limits of the crawl allow it.
-	at := timecmp.Later(timecmp.Later(g.due, p.workerFreeTimes.nextFree()), timecmp.Later(p.earliestNextRequest, p.bandwidthFreeAt))
+	at := timecmp.Later(timecmp.Later(g.due, p.workerFreeTimes.nextFree()),
+		timecmp.Later(p.earliestNextRequest, p.bandwidthFreeAt))
 	if at.Sub(p.Start) > horizon {
 		return NeverDue
 	}

@@ -114,7 +114,8 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 		s.retainBodyMemory(res)
 		return res, nil
 	case status != 0: // a part of a body does not belong to this response
-		return &decorum.Response{URL: u, Status: status, Header: http.Header{}, Addr: res.Addr, Start: res.Start, End: res.End}, nil
+		return &decorum.Response{URL: u, Status: status, Header: http.Header{}, Addr: res.Addr,
+			Start: res.Start, End: res.End}, nil
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
 	}
@@ -125,9 +126,10 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 var (
 	errUnsupportedScheme = errors.New("only ftp is fetched")
 	errInvalidEscape     = errors.New("its path has a percent sign that does not begin an escape")
-	errEscapedSlash      = errors.New("its path has an escaped slash or backslash, which would name another file than robots.txt was checked for")
-	errControlCharacter  = errors.New("its path has an escaped control character, which could be taken for a command")
-	errDotSegment        = errors.New("its path has an escaped dot segment")
+	errEscapedSlash      = errors.New("its path has an escaped slash or backslash, which would name another file " +
+		"than robots.txt was checked for")
+	errControlCharacter = errors.New("its path has an escaped control character, which could be taken for a command")
+	errDotSegment       = errors.New("its path has an escaped dot segment")
 )
 
 // filePath returns the name of u's file, from the root that anonymous users see. It decodes the

@@ -24,7 +24,8 @@ import (
 func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
 	t.Helper()
 	web, err := httpfetch.New(httpfetch.Config{
-		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []string{"::" + addr}, AllowPrivate: private,
+		UserAgent:      "testbot/1.0 (+mailto:bot@example.com)",
+		ConnectToRules: []string{"::" + addr}, AllowPrivate: private,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,8 @@ func writeFiles(t *testing.T, files map[string]string) string {
 			}
 			continue
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +80,8 @@ func TestFetch(t *testing.T) {
 	const limit = 1000
 	dir := writeFiles(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\n", "a.html": "<p>a", "README": "read me\n", "pub/b.html": "b",
-		"just.txt": strings.Repeat("x", limit), "big.txt": strings.Repeat("x", 1<<20), "film.png": "moo", "raw": "\x00\x01\x02", "empty": "",
+		"just.txt": strings.Repeat("x", limit), "big.txt": strings.Repeat("x", 1<<20), "film.png": "moo",
+		"raw": "\x00\x01\x02", "empty": "",
 	})
 	for _, tt := range []struct {
 		path, contentType, body string
@@ -86,12 +89,14 @@ func TestFetch(t *testing.T) {
 		truncated               bool
 		location                string
 	}{
-		{path: "/robots.txt", status: 200, contentType: "text/plain; charset=utf-8", body: "User-agent: *\nDisallow: /secret\n"},
+		{path: "/robots.txt", status: 200, contentType: "text/plain; charset=utf-8",
+			body: "User-agent: *\nDisallow: /secret\n"},
 		{path: "/a.html", status: 200, contentType: "text/html; charset=utf-8", body: "<p>a"},
 		{path: "/README", status: 200, contentType: "text/plain; charset=utf-8", body: "read me\n"},
 		{path: "/empty", status: 200, contentType: "text/plain; charset=utf-8"},
 		{path: "/just.txt", status: 200, contentType: "text/plain; charset=utf-8", body: strings.Repeat("x", limit)},
-		{path: "/big.txt", status: 200, contentType: "text/plain; charset=utf-8", body: strings.Repeat("x", limit), truncated: true},
+		{path: "/big.txt", status: 200, contentType: "text/plain; charset=utf-8",
+			body: strings.Repeat("x", limit), truncated: true},
 		{path: "/film.png", status: 200, contentType: "image/png", truncated: true},
 		{path: "/raw", status: 200, contentType: "application/octet-stream", truncated: true},
 		{path: "/pub/", status: 200, contentType: "text/html; charset=utf-8",
@@ -103,13 +108,15 @@ func TestFetch(t *testing.T) {
 	} {
 		t.Run(tt.path, func(t *testing.T) {
 			server := ftptest.Start(t, dir, nil)
-			f := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: limit, ContentTypes: []string{"text/html", "text/plain"}}, true)
+			f := newFetcher(t, server.Addr,
+				ftpfetch.Config{MaxBody: limit, ContentTypes: []string{"text/html", "text/plain"}}, true)
 			ticket := ticketFor(t, "ftp://a.test"+tt.path)
 			res, err := f.Fetch(t.Context(), ticket)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := res.Header.Get("Content-Type"); res.Status != tt.status || got != tt.contentType || string(res.Body) != tt.body || res.BodyLimitExceeded != tt.truncated {
+			if got := res.Header.Get("Content-Type"); res.Status != tt.status || got != tt.contentType ||
+				string(res.Body) != tt.body || res.BodyLimitExceeded != tt.truncated {
 				t.Errorf("%d %q %q, truncated: %v; want %d %q %q, %v",
 					res.Status, got, res.Body, res.BodyLimitExceeded, tt.status, tt.contentType, tt.body, tt.truncated)
 			}
@@ -119,10 +126,12 @@ func TestFetch(t *testing.T) {
 			if res.Addr.String() != server.Addr || res.URL != ticket.URL() || res.End.Before(res.Start) {
 				t.Errorf("answer %+v", res)
 			}
-			if got, want := server.CommandsNamed("USER", "PASS"), []string{"USER anonymous", "PASS bot@example.com"}; !slices.Equal(got, want) {
+			if got, want := server.CommandsNamed("USER", "PASS"), []string{"USER anonymous",
+				"PASS bot@example.com"}; !slices.Equal(got, want) {
 				t.Errorf("it logged in by %q, want %q", got, want)
 			}
-			if _, err := f.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Unticketed) || len(server.CommandsNamed("USER")) != 1 {
+			if _, err := f.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Unticketed) ||
+				len(server.CommandsNamed("USER")) != 1 {
 				t.Errorf("a second visit on the same ticket: %v, want Unticketed and nothing sent", err)
 			}
 		})
@@ -132,7 +141,8 @@ func TestFetch(t *testing.T) {
 // TestListing: the links of a listing lead to its files, whatever characters their names have.
 func TestListing(t *testing.T) {
 	files := map[string]string{
-		"a b.txt": "1", "100%.txt": "2", "%41.txt": "3", "what?.txt": "4", "#1.txt": "5", "a:b.txt": "6", "žluť.txt": "7",
+		"a b.txt": "1", "100%.txt": "2", "%41.txt": "3", "what?.txt": "4", "#1.txt": "5",
+		"a:b.txt": "6", "žluť.txt": "7",
 		"<b>&amp;.txt": "8", `"q".txt`: "9", "dir/x.txt": "10", "-la": "11", "*": "12",
 	}
 	server := ftptest.Start(t, writeFiles(t, files), nil)
@@ -161,8 +171,10 @@ func TestListing(t *testing.T) {
 		}
 	}
 	// A listing is cut at the limit of a body.
-	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
-	if err != nil || !short.BodyLimitExceeded || len(short.Body) > 500 || len(new(extract.Scanner).ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
+	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(),
+		ticketFor(t, "ftp://a.test/"))
+	if err != nil || !short.BodyLimitExceeded || len(short.Body) > 500 ||
+		len(new(extract.Scanner).ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
 		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
 	}
 }
@@ -173,8 +185,10 @@ func TestNothingIsSent(t *testing.T) {
 	server := ftptest.Start(t, writeFiles(t, map[string]string{"secret/x": "x"}), nil)
 	f := newFetcher(t, server.Addr, ftpfetch.Config{}, true)
 	for _, url := range []string{
-		"ftp://a.test/x%0d%0aDELE%20/secret/x", "ftp://a.test/x%0A", "ftp://a.test/%00", "ftp://a.test/a%09b", "ftp://a.test/%7f",
-		"ftp://a.test/%FF%F4%FF%F2ABOR", "ftp://a.test/pub%2F..%2Fsecret/x", "ftp://a.test/..%2fsecret/x", "ftp://a.test/..%5Csecret%5Cx",
+		"ftp://a.test/x%0d%0aDELE%20/secret/x", "ftp://a.test/x%0A", "ftp://a.test/%00",
+		"ftp://a.test/a%09b", "ftp://a.test/%7f",
+		"ftp://a.test/%FF%F4%FF%F2ABOR", "ftp://a.test/pub%2F..%2Fsecret/x", "ftp://a.test/..%2fsecret/x",
+		"ftp://a.test/..%5Csecret%5Cx",
 		"ftp://a.test/a?b%0d%0aQUIT", "ftp://a.test/100%", "http://a.test/",
 	} {
 		if _, err := f.Fetch(t.Context(), ticketFor(t, url)); !errors.Is(err, decorum.Invalid) {
@@ -199,7 +213,8 @@ func TestLoginRefused(t *testing.T) {
 	server := ftptest.Start(t, t.TempDir(), func(string) bool { return false })
 	for _, url := range []string{"ftp://a.test/robots.txt", "ftp://a.test/x"} {
 		res, err := newFetcher(t, server.Addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, url))
-		if !errors.Is(err, decorum.Unreachable) || !strings.Contains(err.Error(), `the server says 530 "Incorrect password`) {
+		if !errors.Is(err, decorum.Unreachable) ||
+			!strings.Contains(err.Error(), `the server says 530 "Incorrect password`) {
 			t.Errorf("%s: %v, %v; want no answer, in the words of the server", url, res, err)
 		}
 	}
@@ -211,13 +226,15 @@ func TestConnectionRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	if _, err := newFetcher(t, l.Addr().String(), ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/")); !errors.Is(err, decorum.Unreachable) {
+	if _, err := newFetcher(t, l.Addr().String(), ftpfetch.Config{}, true).Fetch(t.Context(),
+		ticketFor(t, "ftp://a.test/")); !errors.Is(err, decorum.Unreachable) {
 		t.Errorf("%v, want Unreachable", err)
 	}
 }
 
 func TestNew(t *testing.T) {
-	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &httpfetch.Fetcher{}}, {Dialer: &httpfetch.Fetcher{}, Password: "x\r\nDELE /"}} {
+	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &httpfetch.Fetcher{}},
+		{Dialer: &httpfetch.Fetcher{}, Password: "x\r\nDELE /"}} {
 		if _, err := ftpfetch.New(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

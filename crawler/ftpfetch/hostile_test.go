@@ -32,7 +32,8 @@ type scriptedServer struct {
 
 // defaultReplies are the replies of a server with one file. %d is the port of the data connection.
 var defaultReplies = map[string]string{
-	"": "220 here", "USER": "331 who", "PASS": "230 in", "FEAT": "211 none", "TYPE": "200 ok", "EPSV": "229 (|||%d|)", "CWD": "250 ok",
+	"": "220 here", "USER": "331 who", "PASS": "230 in", "FEAT": "211 none", "TYPE": "200 ok",
+	"EPSV": "229 (|||%d|)", "CWD": "250 ok",
 	"RETR": "150 comes", "LIST": "150 comes", "sent": "226 sent",
 }
 
@@ -157,24 +158,40 @@ func TestHostile(t *testing.T) {
 		want   string
 	}{
 		{"silence", &scriptedServer{silent: true}, "no whole answer within 300ms"},
-		{"data that does not come", &scriptedServer{writeData: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }}, "no whole answer within 300ms"},
-		{"another port", &scriptedServer{replies: on("EPSV", "229 (|||22|)")}, "the server did not name a port above 1023"},
-		{"no port", &scriptedServer{replies: on("EPSV", "229 (|||99999|)")}, "the server did not name a port above 1023"},
-		{"a port below zero", &scriptedServer{replies: on("EPSV", "229 (|||-1|)")}, "the server did not name a port above 1023"},
-		{"a port of PASV beyond all", &scriptedServer{replies: pasv("227 (127,0,0,1,999,999)")}, "the server did not name a port above 1023"},
-		{"parentheses the wrong way round", &scriptedServer{replies: pasv("227 )(")}, "a reply of the server cannot be read"},
+		{"data that does not come", &scriptedServer{writeData: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }},
+			"no whole answer within 300ms"},
+		{"another port", &scriptedServer{replies: on("EPSV", "229 (|||22|)")},
+			"the server did not name a port above 1023"},
+		{"no port", &scriptedServer{replies: on("EPSV", "229 (|||99999|)")},
+			"the server did not name a port above 1023"},
+		{"a port below zero", &scriptedServer{replies: on("EPSV", "229 (|||-1|)")},
+			"the server did not name a port above 1023"},
+		{"a port of PASV beyond all", &scriptedServer{replies: pasv("227 (127,0,0,1,999,999)")},
+			"the server did not name a port above 1023"},
+		{"parentheses the wrong way round", &scriptedServer{replies: pasv("227 )(")},
+			"a reply of the server cannot be read"},
 		{"no data port", &scriptedServer{replies: pasv("502 no")}, `the server says 502 "no"`},
-		{"cut by its own word", &scriptedServer{writeData: half, replies: on("sent", "426 broken")}, `the server says 426 "broken"`},
-		{"cut, in the words of a missing file", &scriptedServer{writeData: half, replies: on("sent", "550 read error")}, `the server says 550 "read error"`},
+		{"cut by its own word", &scriptedServer{writeData: half, replies: on("sent", "426 broken")},
+			`the server says 426 "broken"`},
+		{"cut, in the words of a missing file", &scriptedServer{writeData: half, replies: on("sent", "550 read error")},
+			`the server says 550 "read error"`},
 		{"cut without a word", &scriptedServer{writeData: half, replies: on("sent", "")}, `the server says 502 "no"`},
-		{"a login that fails in the words of a missing file", &scriptedServer{replies: on("PASS", "550 no such user")}, `the server says 550 "no such user"`},
-		{"a login that wants an account", &scriptedServer{replies: on("PASS", "332 account")}, `the server says 332 "account"`},
+		{"a login that fails in the words of a missing file", &scriptedServer{replies: on("PASS", "550 no such user")},
+			`the server says 550 "no such user"`},
+		{"a login that wants an account", &scriptedServer{replies: on("PASS", "332 account")},
+			`the server says 332 "account"`},
 		{"the login is refused", &scriptedServer{replies: on("USER", "530 not here")}, "not here"},
 		{"no ftp", &scriptedServer{replies: on("", "HTTP/1.1 400 Bad Request")}, "short response"},
 		{"busy for now", &scriptedServer{replies: on("RETR", "450 in use")}, `the server says 450 "in use"`},
-		{"words that would change a terminal", &scriptedServer{replies: on("RETR", "450 \x1b[2J"+strings.Repeat("x", 500))}, `the server says 450 "\x1b[2Jxxx`},
-		{"replies without end", &scriptedServer{floodControl: func(w io.Writer) error { return writeEndlessly(w, "211-more\r\n") }}, "the replies of the server are longer"},
-		{"a line without end", &scriptedServer{floodControl: func(w io.Writer) error { return writeEndlessly(w, "x") }}, "short response"},
+		{"words that would change a terminal",
+			&scriptedServer{replies: on("RETR", "450 \x1b[2J"+strings.Repeat("x", 500))},
+			`the server says 450 "\x1b[2Jxxx`},
+		{"replies without end", &scriptedServer{floodControl: func(w io.Writer) error {
+			return writeEndlessly(w, "211-more\r\n")
+		}}, "the replies of the server are longer"},
+		{"a line without end", &scriptedServer{floodControl: func(w io.Writer) error {
+			return writeEndlessly(w, "x")
+		}}, "short response"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.script.start(t)
@@ -184,7 +201,8 @@ func TestHostile(t *testing.T) {
 			}
 			f := newFetcher(t, tt.script.addr, ftpfetch.Config{Timeout: timeout}, true)
 			res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
-			if res != nil || !errors.Is(err, decorum.Unreachable) || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 300 {
+			if res != nil || !errors.Is(err, decorum.Unreachable) ||
+				!strings.Contains(err.Error(), tt.want) || len(err.Error()) > 300 {
 				t.Errorf("%+v, %v; want no answer, because %q", res, err, tt.want)
 			}
 		})
@@ -196,7 +214,8 @@ func TestHostile(t *testing.T) {
 func TestBounce(t *testing.T) {
 	other, visits := startCountingServer(t, "127.0.0.2:0")
 	port := other.Addr().(*net.TCPAddr).Port
-	s := &scriptedServer{replies: map[string]string{"EPSV": "500 no", "PASV": fmt.Sprintf("227 (127,0,0,2,%d,%d)", port/256, port%256)}}
+	s := &scriptedServer{replies: map[string]string{"EPSV": "500 no",
+		"PASV": fmt.Sprintf("227 (127,0,0,2,%d,%d)", port/256, port%256)}}
 	s.start(t)
 	f := newFetcher(t, s.addr, ftpfetch.Config{}, true)
 	res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
@@ -208,9 +227,12 @@ func TestBounce(t *testing.T) {
 // TestServiceUnavailable: reply 421 becomes a 503, which slows down the crawl.
 func TestServiceUnavailable(t *testing.T) {
 	for _, command := range []string{"", "PASS", "RETR", "sent"} {
-		s := &scriptedServer{replies: map[string]string{command: "421 too many"}, writeData: func(c net.Conn) { fmt.Fprint(c, "User-agent: *\n") }}
+		s := &scriptedServer{replies: map[string]string{command: "421 too many"}, writeData: func(c net.Conn) {
+			fmt.Fprint(c, "User-agent: *\n")
+		}}
 		s.start(t)
-		res, err := newFetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
+		res, err := newFetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(),
+			ticketFor(t, "ftp://a.test/robots.txt"))
 		if err != nil || res.Status != 503 || len(res.Body) > 0 {
 			t.Errorf("421 to %q: %+v, %v; want 503", command, res, err)
 		}
@@ -219,9 +241,12 @@ func TestServiceUnavailable(t *testing.T) {
 
 // TestCompleteBy250: replies 226 and 250 both say that the file is complete (RFC 959 §4.2.2).
 func TestCompleteBy250(t *testing.T) {
-	s := &scriptedServer{writeData: func(c net.Conn) { fmt.Fprint(c, "whole") }, replies: map[string]string{"sent": "250 sent"}}
+	s := &scriptedServer{writeData: func(c net.Conn) {
+		fmt.Fprint(c, "whole")
+	}, replies: map[string]string{"sent": "250 sent"}}
 	s.start(t)
-	res, err := newFetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
+	res, err := newFetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(),
+		ticketFor(t, "ftp://a.test/robots.txt"))
 	if err != nil || string(res.Body) != "whole" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -262,7 +287,8 @@ func TestFetchCancelled(t *testing.T) {
 		}
 		halt(why)
 	}()
-	if _, err := newFetcher(t, s.addr, ftpfetch.Config{Timeout: time.Hour}, true).Fetch(ctx, ticketFor(t, "ftp://a.test/x")); !errors.Is(err, why) {
+	if _, err := newFetcher(t, s.addr, ftpfetch.Config{Timeout: time.Hour}, true).Fetch(ctx,
+		ticketFor(t, "ftp://a.test/x")); !errors.Is(err, why) {
 		t.Errorf("%v, want that it was halted", err)
 	}
 	for s.conns.Load() != 0 {

@@ -53,7 +53,8 @@ func listingPage(directory string, entries []*ftp.Entry, limit int64) (page []by
 	b := bytes.NewBufferString("<!DOCTYPE html>\n<title>" + title + "</title>\n")
 	for _, name := range entryNames(entries) {
 		// ./ keeps a colon from ending a scheme.
-		link := fmt.Sprintf("<a href=\"./%s\">%s</a><br>\n", html.EscapeString(escapeEntryName(name)), html.EscapeString(strings.ToValidUTF8(name, "\uFFFD")))
+		link := fmt.Sprintf("<a href=\"./%s\">%s</a><br>\n", html.EscapeString(escapeEntryName(name)),
+			html.EscapeString(strings.ToValidUTF8(name, "\uFFFD")))
 		if int64(b.Len()+len(link)) > limit {
 			return b.Bytes(), true
 		}
@@ -67,7 +68,8 @@ func listingPage(directory string, entries []*ftp.Entry, limit int64) (page []by
 func entryNames(entries []*ftp.Entry) []string {
 	var names []string
 	for _, e := range entries {
-		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, `/\`) || !isSafeInCommand(e.Name) {
+		if e.Name == "" || e.Name == "." || e.Name == ".." ||
+			strings.ContainsAny(e.Name, `/\`) || !isSafeInCommand(e.Name) {
 			continue
 		}
 		name := e.Name

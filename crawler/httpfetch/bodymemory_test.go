@@ -51,7 +51,8 @@ func gzipped(t *testing.T, text []byte) []byte {
 func TestBodiesShareMemory(t *testing.T) {
 	const hosts = 80
 	page := gzipped(t, bytes.Repeat([]byte("<p>All happy families are alike.</p>\n"), 2<<20/37))
-	rules := gzipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
+	rules := gzipped(t, append([]byte("User-agent: *\nDisallow: /no\n"),
+		bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
 	for _, capture := range []bool{false, true} {
 		t.Run(fmt.Sprint("capture ", capture), func(t *testing.T) {
 			// No response continues before one visit got no memory, so that bodies hold memory at once.
@@ -109,7 +110,8 @@ func TestBodiesShareMemory(t *testing.T) {
 			if len(pages) != hosts || st.RobotsFetches < hosts || st.Retries+st.GivenUp+st.Errors+st.Panics != 0 {
 				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
 			}
-			if st.MemoryDeniedVisits == 0 || use.DeniedVisits != st.MemoryDeniedVisits || use.Bytes != 0 || use.WaitingVisits != 0 {
+			if st.MemoryDeniedVisits == 0 || use.DeniedVisits != st.MemoryDeniedVisits ||
+				use.Bytes != 0 || use.WaitingVisits != 0 {
 				t.Errorf("%d visits got no memory, and the memory says %+v", st.MemoryDeniedVisits, use)
 			}
 			if n := strings.Count(log.String(), "bodies take all of their memory"); n != 1 {
@@ -191,7 +193,8 @@ func TestTooLongForMemory(t *testing.T) {
 	cfg := hostileConfig
 	cfg.MaxBody, cfg.BodyMemory = 100<<20, memory
 	res, err := fetchPage(t, cfg, "http://"+address+"/page")
-	if err != nil || !res.BodyLimitExceeded || int64(len(res.Body)) != memory.MaxBodyLen(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
+	if err != nil || !res.BodyLimitExceeded || int64(len(res.Body)) != memory.MaxBodyLen(1) ||
+		!bytes.HasPrefix(noise.Bytes(), res.Body) {
 		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.MaxBodyLen(1))
 	}
 	if use := memory.Usage(); use.Bytes != 0 || use.PeakBytes > memory.Size() {
@@ -286,7 +289,8 @@ func TestPanicGivesMemoryBack(t *testing.T) {
 	must(t, err)
 	answer := roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panickingReader{})
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r, Body: io.NopCloser(body), ContentLength: -1}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r,
+			Body: io.NopCloser(body), ContentLength: -1}, nil
 	})
 	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: answer, BodyMemory: memory})
 	must(t, err)
@@ -356,7 +360,8 @@ func TestCapturedCounts(t *testing.T) {
 	if err := crawl.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if cuts["http://h0.test/sitemap.xml"] != decorum.TruncatedByLength || cuts["http://h1.test/page"] != decorum.TruncatedByTime ||
+	if cuts["http://h0.test/sitemap.xml"] != decorum.TruncatedByLength ||
+		cuts["http://h1.test/page"] != decorum.TruncatedByTime ||
 		memory.Usage().Bytes != 0 {
 		t.Errorf("got %v, and %+v at the end", cuts, memory.Usage())
 	}

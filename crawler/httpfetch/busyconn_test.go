@@ -16,7 +16,8 @@ import (
 // anything is sent, over a new connection and over a kept-open one.
 func TestConnectionsToABusyAddress(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "kept.test"}, crawltest.Site{Host: "new.test"})
-	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web), AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent,
+		ConnectToRules: serveWeb(t, web), AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,8 @@ func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Respon
 	for _, line := range lines[max(0, len(lines)-maxCookiesPerSite):] {
 		// Only the URL's parts that cookies depend on are kept: no query, no user.
 		if len(line) <= maxCookieBytes {
-			saved = append(saved, savedCookie{SetCookieHeader: line, URL: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), SetAt: now})
+			saved = append(saved, savedCookie{SetCookieHeader: line,
+				URL: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), SetAt: now})
 		}
 	}
 	j := newSiteCookieJar(saved, now)

@@ -48,7 +48,8 @@ func TestCookies(t *testing.T) {
 		var fetcher *httpfetch.Fetcher
 		start := func() {
 			var err error
-			fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(notes)})
+			fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web,
+				Cookies: httpfetch.NewCookies(notes)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,15 +109,18 @@ func TestCookies(t *testing.T) {
 // site has set for itself.
 func TestCookiesOfSiblings(t *testing.T) {
 	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{
-		"http://a.example.com/in":   {"own=1; Domain=a.example.com", "session=2"},
-		"http://evil.example.com/":  {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com", "session=x; Domain=a.example.com; Max-Age=0"},
+		"http://a.example.com/in": {"own=1; Domain=a.example.com", "session=2"},
+		"http://evil.example.com/": {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com",
+			"session=x; Domain=a.example.com; Max-Age=0"},
 		"http://evila.example.com/": {"own=x; Domain=a.example.com"},
 	}}
-	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(memory.New(memory.Config{}))})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web,
+		Cookies: httpfetch.NewCookies(memory.New(memory.Config{}))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range []string{"http://a.example.com/in", "http://evil.example.com/", "http://evila.example.com/", "http://a.example.com/"} {
+	for _, u := range []string{"http://a.example.com/in", "http://evil.example.com/",
+		"http://evila.example.com/", "http://a.example.com/"} {
 		if _, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); err != nil {
 			t.Fatal(err)
 		}
@@ -130,14 +134,17 @@ func TestCookiesOfSiblings(t *testing.T) {
 // of other sites stay.
 func TestCookiesAreBounded(t *testing.T) {
 	notes := memory.New(memory.Config{})
-	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{"http://good.test/": {"kept=1"}}}
+	web := &cookieWeb{receivedCookies: map[string]string{},
+		setCookies: map[string][]string{"http://good.test/": {"kept=1"}}}
 	for i := range 50 {
 		for j := range 100 {
 			u := fmt.Sprintf("http://n%d.flood.test/", i)
-			web.setCookies[u] = append(web.setCookies[u], fmt.Sprintf("c%d-%d=%s; Domain=flood.test", i, j, strings.Repeat("x", 3000)))
+			web.setCookies[u] = append(web.setCookies[u],
+				fmt.Sprintf("c%d-%d=%s; Domain=flood.test", i, j, strings.Repeat("x", 3000)))
 		}
 	}
-	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(notes)})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web,
+		Cookies: httpfetch.NewCookies(notes)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +158,8 @@ func TestCookiesAreBounded(t *testing.T) {
 		visit(fmt.Sprintf("http://n%d.flood.test/", i))
 	}
 	visit("http://www.flood.test/")
-	if shown := web.receivedCookies["http://www.flood.test/"]; len(shown) > 64<<10 || !strings.Contains(shown, "c49-99=") {
+	if shown := web.receivedCookies["http://www.flood.test/"]; len(shown) > 64<<10 ||
+		!strings.Contains(shown, "c49-99=") {
 		t.Errorf("%d bytes of cookies are shown", len(shown))
 	}
 	if visit("http://good.test/"); web.receivedCookies["http://good.test/"] != "kept=1" {
@@ -168,26 +176,32 @@ func TestCookiesAreBounded(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	var got http.Header
 	u := startServer(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
-	cfg := httpfetch.Config{Headers: http.Header{"Accept-Language": {"cs, en"}, "X-Crawl": {"1"}}, From: "you@example.com"}
+	cfg := httpfetch.Config{Headers: http.Header{"Accept-Language": {"cs, en"}, "X-Crawl": {"1"}},
+		From: "you@example.com"}
 	if _, err := fetchPage(t, cfg, u); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"Accept-Language": "cs, en", "X-Crawl": "1", "From": "you@example.com", "User-Agent": userAgent, "Cookie": ""} {
+	for name, want := range map[string]string{"Accept-Language": "cs, en", "X-Crawl": "1", "From": "you@example.com",
+		"User-Agent": userAgent, "Cookie": ""} {
 		if got.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, got.Get(name), want)
 		}
 	}
 	for _, h := range []struct{ name, value string }{
-		{"Host", "a.test"}, {"user-agent", "x"}, {"From", "a@b.test"}, {"cookie", "a=1"}, {"Cookie2", "a"}, {"Authorization", "Basic x"},
-		{"Proxy-Authorization", "x"}, {"If-None-Match", "*"}, {"if-modified-since", "x"}, {"If-Range", "x"}, {"Range", "bytes=0-1"},
-		{"Connection", "close"}, {"TE", "trailers"}, {"Transfer-Encoding", "chunked"}, {"Upgrade", "h2c"}, {"keep-alive", "1"},
+		{"Host", "a.test"}, {"user-agent", "x"}, {"From", "a@b.test"}, {"cookie", "a=1"}, {"Cookie2", "a"},
+		{"Authorization", "Basic x"},
+		{"Proxy-Authorization", "x"}, {"If-None-Match", "*"}, {"if-modified-since", "x"},
+		{"If-Range", "x"}, {"Range", "bytes=0-1"},
+		{"Connection", "close"}, {"TE", "trailers"}, {"Transfer-Encoding", "chunked"},
+		{"Upgrade", "h2c"}, {"keep-alive", "1"},
 		{"Content-Length", "3"}, {"content-type", "text/html"}, {"Accept-Encoding", "br"}, {"Expect", "100-continue"},
 		{"", "x"}, {"A B", "x"}, {"A:", "x"}, {"X-A", "a\r\nHost: b"}, {"X-A", "\x00"},
 	} {
 		if httpheader.CheckCustom(h.name, h.value) == nil {
 			t.Errorf("%q: %q is accepted", h.name, h.value)
 		}
-		if _, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
+		if _, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent,
+			Headers: http.Header{h.name: {h.value}}}); err == nil {
 			t.Errorf("New takes %q: %q", h.name, h.value)
 		}
 	}

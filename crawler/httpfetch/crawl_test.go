@@ -39,7 +39,8 @@ func newCrawl(t *testing.T, fetcher crawler.Fetcher, pages ...string) *crawler.C
 	store := memory.New(memory.Config{})
 	crawl := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{}), Gate: gate.New(gate.Config{Agent: agent}, store),
-		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		Policy:  politeness.Policy{Delay: 50 * time.Millisecond},
+		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: fetcher, Settings: crawler.Settings{Workers: 4}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	for _, page := range pages {

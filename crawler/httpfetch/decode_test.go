@@ -75,14 +75,17 @@ func TestContentEncoding(t *testing.T) {
 		{"identity", "identity", page, page},
 		{"gzip", "gzip", encodeBody(t, page, "gzip"), page},
 		{"by its old name, in capitals", "X-GZIP", encodeBody(t, page, "gzip"), page},
-		{"in two members", "gzip", slices.Concat(encodeBody(t, page, "gzip"), encodeBody(t, page, "gzip")), slices.Concat(page, page)},
-		{"gzip, and something else behind it", "gzip", slices.Concat(encodeBody(t, page, "gzip"), []byte("\x00\x00 0 rows")), page},
+		{"in two members", "gzip", slices.Concat(encodeBody(t, page, "gzip"), encodeBody(t, page, "gzip")),
+			slices.Concat(page, page)},
+		{"gzip, and something else behind it", "gzip",
+			slices.Concat(encodeBody(t, page, "gzip"), []byte("\x00\x00 0 rows")), page},
 		{"gzip, and a byte behind it", "gzip", slices.Concat(encodeBody(t, page, "gzip"), []byte("\x1f")), page},
 		{"deflate", "deflate", encodeBody(t, page, "deflate"), page},
 		{"deflate without zlib", "deflate", encodeBody(t, page, "raw"), page},
 		{"br", "br", encodeBody(t, page, "br"), page},
 		{"zstd", "zstd", encodeBody(t, page, "zstd"), page},
-		{"several in a row", "br, identity, zstd,gzip , deflate", encodeBody(t, page, "br", "zstd", "gzip", "raw"), page},
+		{"several in a row", "br, identity, zstd,gzip , deflate",
+			encodeBody(t, page, "br", "zstd", "gzip", "raw"), page},
 		{"nothing encoded", "gzip", nil, nil},
 		{"the encoding of nothing", "br", encodeBody(t, nil, "br"), nil},
 		{"an unknown one", "utf-8", page, page},
@@ -118,13 +121,15 @@ func TestDamagedEncoding(t *testing.T) {
 		for i := len(broken) / 3; i < len(broken); i++ {
 			broken[i] ^= 0x5a
 		}
-		for name, body := range map[string][]byte{"cut": whole[:len(whole)/2], "broken": broken, "something else": []byte("\x01\x02 is not it")} {
+		for name, body := range map[string][]byte{"cut": whole[:len(whole)/2], "broken": broken,
+			"something else": []byte("\x01\x02 is not it")} {
 			u := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", coding)
 				w.Write(body)
 			})
 			res, err := fetchPage(t, httpfetch.Config{}, u)
-			if !errors.Is(err, decorum.Malformed) || !strings.Contains(err.Error(), "the body cannot be decoded (Content-Encoding: "+coding+")") {
+			if !errors.Is(err, decorum.Malformed) ||
+				!strings.Contains(err.Error(), "the body cannot be decoded (Content-Encoding: "+coding+")") {
 				t.Errorf("%s, %s: %v, %v; want Malformed", coding, name, res, err)
 			}
 		}

@@ -35,7 +35,8 @@ type crawlDialer struct {
 // is malformed.
 func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
-	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
+	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL),
+		blockedAddrKind: own.blockedAddrKind}
 	var err error
 	if n.connectToRules, err = dialrules.ParseConnectToRules(cfg.ConnectToRules); err != nil {
 		return nil, err

@@ -67,7 +67,8 @@ var (
 	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
 	// errUnexpectedUpgrade is the error of a response for which net/http returns the connection as
 	// the body. A read of such a body ends neither with a context nor at an end of data.
-	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols) to a request without an Upgrade header",
+	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols) to a request without an " +
+		"Upgrade header",
 		decorum.Malformed, nil}
 )
 
@@ -83,7 +84,8 @@ func (t *ticketedClient) translateRequestError(err error) error {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return http.ErrSchemeMismatch
 	case isHeaderTooLong(err):
-		return &fetchError{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeaderBytes), decorum.Malformed, nil}
+		return &fetchError{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeaderBytes),
+			decorum.Malformed, nil}
 	case isConnError(err):
 		return err
 	case strings.Contains(err.Error(), "transport connection broken"):
@@ -132,7 +134,8 @@ func bodyReadError(err error, res *http.Response, n int64) error {
 	case errors.Is(err, decorum.Malformed):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) && res.ContentLength >= 0:
-		return &fetchError{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n, res.ContentLength), "", err}
+		return &fetchError{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n,
+			res.ContentLength), "", err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &fetchError{"the connection ended before the body did", "", err}
 	case len(res.TransferEncoding) > 0 && !isConnError(err):

@@ -42,7 +42,8 @@ func Example() {
 	store := memory.New(memory.Config{}) // storage/bolt keeps the crawl on disk
 	crawl := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{}), Gate: gate.New(gate.Config{Agent: agent}, store),
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		Policy:  politeness.Policy{Delay: 10 * time.Millisecond},
+		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: fetcher, Settings: crawler.Settings{Workers: 1}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	crawl.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {

@@ -180,7 +180,8 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeoutError{"whole answer", f.cfg.Timeout})
 	defer cancel()
 	if f.cfg.CaptureExchanges {
-		trip.recorder = newWireRecorder(ctx, &trip.memoryShare, min(t.BodyLimit(f.cfg.MaxBody), f.cfg.maxBufferableBody()))
+		trip.recorder = newWireRecorder(ctx, &trip.memoryShare,
+			min(t.BodyLimit(f.cfg.MaxBody), f.cfg.maxBufferableBody()))
 	}
 	ctx, trip.cancelRequest = context.WithCancelCause(ctx)
 	defer trip.cancelRequest(nil)

@@ -53,29 +53,39 @@ func TestFetch(t *testing.T) {
 		fails     bool
 	}{
 		{name: "a page", answer: crawltest.HTML("hello"), status: 200, body: "hello"},
-		{name: "gzip", answer: crawltest.Response{Body: "hello hello", GzipIfAccepted: true}, status: 200, body: "hello hello"},
+		{name: "gzip", answer: crawltest.Response{Body: "hello hello", GzipIfAccepted: true},
+			status: 200, body: "hello hello"},
 		{name: "no content", answer: crawltest.Status(204), status: 204},
 		{name: "an error page", answer: crawltest.Status(500), status: 500, body: "Internal Server Error\n"},
-		{name: "a redirect is an answer", answer: crawltest.Redirect(302, "http://b.test/"), status: 302, body: "Found\n"},
+		{name: "a redirect is an answer", answer: crawltest.Redirect(302, "http://b.test/"),
+			status: 302, body: "Found\n"},
 		{name: "a redirect to nowhere", answer: crawltest.Redirect(302, "http://%zz/"), status: 302, body: "Found\n"},
 		{name: "too long", answer: crawltest.HTML(big), status: 200, body: big[:1000], truncated: true},
 		{name: "long, and just fits", answer: crawltest.HTML(big[:1000]), status: 200, body: big[:1000]},
-		{name: "a gzip bomb", answer: crawltest.Response{Body: strings.Repeat("x", 1<<20), GzipIfAccepted: true}, status: 200, body: big[:1000], truncated: true},
-		{name: "not a type that is wanted", answer: crawltest.ResponseOfType("video/mp4", "moo"), status: 200, truncated: true},
-		{name: "a type in odd letters", answer: crawltest.ResponseOfType("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
-		{name: "bytes are kept as they came", answer: crawltest.ResponseOfType("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
+		{name: "a gzip bomb", answer: crawltest.Response{Body: strings.Repeat("x", 1<<20), GzipIfAccepted: true},
+			status: 200, body: big[:1000], truncated: true},
+		{name: "not a type that is wanted", answer: crawltest.ResponseOfType("video/mp4", "moo"),
+			status: 200, truncated: true},
+		{name: "a type in odd letters", answer: crawltest.ResponseOfType("Text/HTML;charset=x;;", "hello"),
+			status: 200, body: "hello"},
+		{name: "bytes are kept as they came", answer: crawltest.ResponseOfType("text/html; charset=iso-8859-1",
+			"Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
 		{name: "reset", answer: crawltest.Response{Fault: crawltest.Reset}, fails: true},
 		{name: "reset in the body", answer: crawltest.Response{Body: big, Fault: crawltest.ResetBody}, fails: true},
-		{name: "shorter than it said", answer: crawltest.Response{Body: big[:500], Fault: crawltest.ShortBody}, fails: true},
-		{name: "without its last chunk", answer: crawltest.Response{Body: big[:500], Fault: crawltest.MissingLastChunk}, fails: true},
+		{name: "shorter than it said", answer: crawltest.Response{Body: big[:500], Fault: crawltest.ShortBody},
+			fails: true},
+		{name: "without its last chunk", answer: crawltest.Response{Body: big[:500], Fault: crawltest.MissingLastChunk},
+			fails: true},
 		{name: "broken gzip", answer: crawltest.Response{Body: big[:500], Fault: crawltest.BadGzip}, fails: true},
 		{name: "never", answer: crawltest.Response{Fault: crawltest.Hang}, fails: true},
 		{name: "never ends", answer: crawltest.Response{Body: big[:500], Fault: crawltest.StallBody}, fails: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(tt.answer)}})
-				fetcher := newFetcher(t, httpfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
+				web := crawltest.New(crawltest.Site{Host: "a.test",
+					Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(tt.answer)}})
+				fetcher := newFetcher(t, httpfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second,
+					ContentTypes: []string{"text/html", "text/plain"}})
 				crawl := newCrawl(t, fetcher, "http://a.test/")
 				crawl.Settings.MaxAttempts = 1
 				var got *crawler.Visit
@@ -97,7 +107,8 @@ func TestFetch(t *testing.T) {
 				case tt.fails:
 				case got.Response == nil:
 					t.Errorf("no response: %v", got.Err)
-				case got.Status() != tt.status || string(got.Response.Body) != tt.body || got.Response.BodyLimitExceeded != tt.truncated:
+				case got.Status() != tt.status || string(got.Response.Body) != tt.body ||
+					got.Response.BodyLimitExceeded != tt.truncated:
 					t.Errorf("got %d %q truncated=%v", got.Status(), got.Response.Body, got.Response.BodyLimitExceeded)
 				}
 			})
@@ -129,7 +140,8 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/reset>x</a>")),
 		"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}),
 	}})
-	crawl := newCrawl(t, newFetcher(t, httpfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true}), "http://a.test/")
+	crawl := newCrawl(t, newFetcher(t, httpfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true}),
+		"http://a.test/")
 	crawl.Settings.MaxAttempts = 1
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -148,7 +160,9 @@ func TestRequestsHaveNoBody(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		var proto string
 		var length int64
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { proto, length = r.Proto, r.ContentLength }))
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			proto, length = r.Proto, r.ContentLength
+		}))
 		s.EnableHTTP2 = h2
 		s.StartTLS()
 		defer s.Close()
@@ -173,9 +187,11 @@ func TestSitemapsAreReadWhole(t *testing.T) {
 		list.WriteString(strings.Repeat("http://a.test/\n", 1000))
 		list.WriteString("http://a.test/last\n")
 		web := crawltest.New(crawltest.Site{Host: "a.test",
-			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
+			Robots: crawltest.StaticRobots(
+				crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
 			Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.Text(list.String())),
-				"/": crawltest.StaticPage(crawltest.HTML("home")), "/last": crawltest.StaticPage(crawltest.HTML("last"))}})
+				"/":     crawltest.StaticPage(crawltest.HTML("home")),
+				"/last": crawltest.StaticPage(crawltest.HTML("last"))}})
 		crawl := newCrawl(t, newFetcher(t, httpfetch.Config{Transport: web, MaxBody: 1000}), "http://a.test/")
 		if err := crawl.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -197,10 +213,12 @@ func TestPathIsSentAsItIs(t *testing.T) {
 		"/{a}%2fb?c|d":        "/%7Ba%7D%2Fb?c|d",
 	} {
 		var sent string
-		fetcher := newFetcher(t, httpfetch.Config{Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			sent = r.URL.RequestURI()
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-		})})
+		fetcher := newFetcher(
+			t, httpfetch.Config{Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				sent = r.URL.RequestURI()
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r},
+					nil
+			})})
 		_, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://a.test"+path))
 		must(t, err)
 		if sent != want {

@@ -72,7 +72,8 @@ func sendSlowly(s, more string) func(io.Writer) {
 // sendEncodedZeros returns a server that sends an encoded body of zeros.
 func sendEncodedZeros(t *testing.T, codings ...string) func(io.Writer) {
 	body := encodeBody(t, make([]byte, 64<<20), codings...)
-	return sendAndRepeat(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okHeader, strings.Join(codings, ", "), len(body), body), "")
+	return sendAndRepeat(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okHeader,
+		strings.Join(codings, ", "), len(body), body), "")
 }
 
 func hostileServers(t *testing.T) []hostileServer {
@@ -85,28 +86,51 @@ func hostileServers(t *testing.T) []hostileServer {
 		{name: "a gzip bomb", respond: sendEncodedZeros(t, "gzip")},
 		{name: "a zstd bomb", respond: sendEncodedZeros(t, "zstd")},
 		{name: "bombs in each other", respond: sendEncodedZeros(t, "br", "zstd", "gzip")},
-		{name: "gzip of nothing, without end", respond: sendAndRepeat(okHeader+"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", "\x00\x00\x00\xff\xff"),
+		{name: "gzip of nothing, without end",
+			respond: sendAndRepeat(okHeader+"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff",
+				"\x00\x00\x00\xff\xff"),
 			err: "longer encoded than a decoded body may be", kind: decorum.Malformed},
-		{name: "zstd with a window of 2 TB", respond: sendAndRepeat(okHeader+"Content-Encoding: zstd\r\nContent-Length: 9\r\n\r\n\x28\xb5\x2f\xfd\x00\xf8\x01\x00\x00", ""),
+		{name: "zstd with a window of 2 TB",
+			respond: sendAndRepeat(okHeader+
+				"Content-Encoding: zstd\r\nContent-Length: 9\r\n\r\n\x28\xb5\x2f\xfd\x00\xf8\x01\x00\x00", ""),
 			err: "cannot be decoded (Content-Encoding: zstd): window size exceeded", kind: decorum.Malformed},
-		{name: "headers without end", respond: sendAndRepeat(okHeader, "X-Spam: and eggs\r\n"), err: tooLong, kind: decorum.Malformed},
-		{name: "a header without end", respond: sendAndRepeat(okHeader+"X-Spam: ", "and eggs "), err: tooLong, kind: decorum.Malformed},
-		{name: "interim answers without end", respond: sendAndRepeat("", "HTTP/1.1 103 Early Hints\r\n\r\n"), err: tooLong, kind: decorum.Malformed},
-		{name: "an answer that never begins", isSlow: true, respond: func(w io.Writer) { io.Copy(io.Discard, w.(io.Reader)) }, err: "no answer within 1s"},
-		{name: "a header byte by byte", isSlow: true, respond: sendSlowly(okHeader, "X-Slow: loris\r\n"), err: "no answer within 1s"},
-		{name: "a body byte by byte", isSlow: true, respond: sendSlowly(okHeader+"\r\n", "slow "), err: "no whole answer within 2s"},
-		{name: "no chunks", respond: sendAndRepeat(chunked+"spam\r\n", ""), err: "the chunks of the body are malformed", kind: decorum.Malformed},
-		{name: "a chunk of negative length", respond: sendAndRepeat(chunked+"-5\r\nspam \r\n", ""), err: "the chunks of the body are malformed", kind: decorum.Malformed},
-		{name: "a chunk longer than can be", respond: sendAndRepeat(chunked+"ffffffffffffffffff\r\nspam", ""), err: "the chunks of the body are malformed", kind: decorum.Malformed},
-		{name: "chunk extensions without end", respond: sendAndRepeat(chunked+"5;", "spam"), err: "the chunks of the body are malformed", kind: decorum.Malformed},
-		{name: "trailers without end", respond: sendAndRepeat(chunked+"0\r\n", "X-Spam: and eggs\r\n"), err: "the chunks of the body are malformed", kind: decorum.Malformed},
-		{name: "the last chunk is missing", respond: sendAndRepeat(chunked+"5\r\nspam \r\n", ""), err: "the connection ended before the body did"},
-		{name: "shorter than its Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: 10\r\n\r\nspam ", ""), err: "the connection ended after 5 of the 10 bytes of the body"},
-		{name: "two Content-Lengths", respond: sendAndRepeat(okHeader+"Content-Length: 5\r\nContent-Length: 7\r\n\r\nspam and", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
-		{name: "a negative Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: -5\r\n\r\nspam", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
-		{name: "no HTTP", respond: sendAndRepeat("SSH-2.0-OpenSSH_9.2p1\r\n", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
-		{name: "status 000", respond: sendAndRepeat("HTTP/1.1 000 None\r\nContent-Length: 4\r\n\r\nspam", ""), err: "less than 100", kind: decorum.Malformed},
-		{name: "status 099", respond: sendAndRepeat("HTTP/1.1 099 None\r\nContent-Length: 4\r\n\r\nspam", ""), err: "less than 100", kind: decorum.Malformed},
+		{name: "headers without end", respond: sendAndRepeat(okHeader, "X-Spam: and eggs\r\n"),
+			err: tooLong, kind: decorum.Malformed},
+		{name: "a header without end", respond: sendAndRepeat(okHeader+"X-Spam: ", "and eggs "),
+			err: tooLong, kind: decorum.Malformed},
+		{name: "interim answers without end", respond: sendAndRepeat("", "HTTP/1.1 103 Early Hints\r\n\r\n"),
+			err: tooLong, kind: decorum.Malformed},
+		{name: "an answer that never begins", isSlow: true, respond: func(w io.Writer) {
+			io.Copy(io.Discard, w.(io.Reader))
+		}, err: "no answer within 1s"},
+		{name: "a header byte by byte", isSlow: true, respond: sendSlowly(okHeader, "X-Slow: loris\r\n"),
+			err: "no answer within 1s"},
+		{name: "a body byte by byte", isSlow: true, respond: sendSlowly(okHeader+"\r\n", "slow "),
+			err: "no whole answer within 2s"},
+		{name: "no chunks", respond: sendAndRepeat(chunked+"spam\r\n", ""),
+			err: "the chunks of the body are malformed", kind: decorum.Malformed},
+		{name: "a chunk of negative length", respond: sendAndRepeat(chunked+"-5\r\nspam \r\n", ""),
+			err: "the chunks of the body are malformed", kind: decorum.Malformed},
+		{name: "a chunk longer than can be", respond: sendAndRepeat(chunked+"ffffffffffffffffff\r\nspam", ""),
+			err: "the chunks of the body are malformed", kind: decorum.Malformed},
+		{name: "chunk extensions without end", respond: sendAndRepeat(chunked+"5;", "spam"),
+			err: "the chunks of the body are malformed", kind: decorum.Malformed},
+		{name: "trailers without end", respond: sendAndRepeat(chunked+"0\r\n", "X-Spam: and eggs\r\n"),
+			err: "the chunks of the body are malformed", kind: decorum.Malformed},
+		{name: "the last chunk is missing", respond: sendAndRepeat(chunked+"5\r\nspam \r\n", ""),
+			err: "the connection ended before the body did"},
+		{name: "shorter than its Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: 10\r\n\r\nspam ",
+			""), err: "the connection ended after 5 of the 10 bytes of the body"},
+		{name: "two Content-Lengths", respond: sendAndRepeat(okHeader+"Content-Length: 5\r\nContent-Length: "+
+			"7\r\n\r\nspam and", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
+		{name: "a negative Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: -5\r\n\r\nspam", ""),
+			err: "the answer is not valid HTTP", kind: decorum.Malformed},
+		{name: "no HTTP", respond: sendAndRepeat("SSH-2.0-OpenSSH_9.2p1\r\n", ""),
+			err: "the answer is not valid HTTP", kind: decorum.Malformed},
+		{name: "status 000", respond: sendAndRepeat("HTTP/1.1 000 None\r\nContent-Length: 4\r\n\r\nspam", ""),
+			err: "less than 100", kind: decorum.Malformed},
+		{name: "status 099", respond: sendAndRepeat("HTTP/1.1 099 None\r\nContent-Length: 4\r\n\r\nspam", ""),
+			err: "less than 100", kind: decorum.Malformed},
 		{name: "nothing", respond: sendAndRepeat("", ""), err: "EOF"},
 		{name: "another protocol", respond: func(w io.Writer) {
 			io.WriteString(w, switchingProtocols)
@@ -234,7 +258,8 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 		if !v.Clearance.IsForRobots() {
 			visits[v.URL().String()]++
 		}
-		if strings.HasPrefix(v.URL().String(), strings.TrimSuffix(good, "page")) && !v.Clearance.IsForRobots() && !v.OK() {
+		if strings.HasPrefix(v.URL().String(), strings.TrimSuffix(good, "page")) &&
+			!v.Clearance.IsForRobots() && !v.OK() {
 			t.Errorf("%s of the good host: %v", v.URL(), v.Err)
 		}
 	}

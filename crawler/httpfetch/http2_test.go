@@ -60,7 +60,8 @@ func (s *h2Server) serveConn(c net.Conn) {
 
 // writeH2Response sends a valid response header; end tells whether it ends the stream.
 func writeH2Response(f *http2.Framer, stream uint32, end bool) {
-	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "200"), EndHeaders: true, EndStream: end})
+	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "200"),
+		EndHeaders: true, EndStream: end})
 }
 
 func encodeHeaderBlock(fields ...string) []byte {
@@ -96,14 +97,17 @@ func TestHTTP2(t *testing.T) {
 		{"PROTOCOL_ERROR", resetStream(http2.ErrCodeProtocol), "closed the connection before it answered"},
 		{"INTERNAL_ERROR", resetStream(http2.ErrCodeInternal), "INTERNAL_ERROR"},
 		{"CANCEL", resetStream(http2.ErrCodeCancel), "CANCEL"},
-		{"GOAWAY", func(f *http2.Framer, _ net.Conn, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, "closed the connection before it answered"},
+		{"GOAWAY", func(f *http2.Framer, _ net.Conn, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) },
+			"closed the connection before it answered"},
 		{"GOAWAY with an error, and gone", func(f *http2.Framer, c net.Conn, stream uint32) {
 			_ = f.WriteGoAway(stream, http2.ErrCodeEnhanceYourCalm, []byte("slow down"))
 			c.Close()
 		}, "ENHANCE_YOUR_CALM"},
 		{"gone", func(_ *http2.Framer, c net.Conn, _ uint32) { c.Close() }, "EOF"},
 		{"silence", func(*http2.Framer, net.Conn, uint32) {}, "no answer within 1s"},
-		{"a body that does not end", func(f *http2.Framer, _ net.Conn, stream uint32) { writeH2Response(f, stream, false) }, "no whole answer within 2s"},
+		{"a body that does not end", func(f *http2.Framer, _ net.Conn, stream uint32) {
+			writeH2Response(f, stream, false)
+		}, "no whole answer within 2s"},
 		{"another protocol", func(f *http2.Framer, _ net.Conn, stream uint32) {
 			block := encodeHeaderBlock(":status", "101")
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block, EndHeaders: true})
@@ -118,19 +122,23 @@ func TestHTTP2(t *testing.T) {
 			_ = f.WriteData(stream, true, []byte("spam "))
 		}, "the connection ended after 5 of the 10 bytes"},
 		{"settings without end", func(f *http2.Framer, _ net.Conn, _ uint32) {
-			repeatUntilError(func() error { return f.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 14}) })
+			repeatUntilError(func() error {
+				return f.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 14})
+			})
 		}, "no answer within 1s"},
 		{"pings without end", func(f *http2.Framer, _ net.Conn, _ uint32) {
 			repeatUntilError(func() error { return f.WritePing(false, [8]byte{}) })
 		}, "no answer within 1s"},
 		{"a header without end", func(f *http2.Framer, _ net.Conn, stream uint32) {
 			block := encodeHeaderBlock("x-spam", strings.Repeat("and eggs ", 100))
-			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "200")})
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream,
+				BlockFragment: encodeHeaderBlock(":status", "200")})
 			repeatUntilError(func() error { return f.WriteContinuation(stream, false, block) })
 		}, "PROTOCOL_ERROR"},
 		{"interim answers without end", func(f *http2.Framer, _ net.Conn, stream uint32) {
 			repeatUntilError(func() error {
-				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "103"), EndHeaders: true})
+				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream,
+					BlockFragment: encodeHeaderBlock(":status", "103"), EndHeaders: true})
 			})
 		}, "the header of the answer is longer than 16384 bytes"},
 		{"a frame longer than can be", func(_ *http2.Framer, c net.Conn, stream uint32) {
@@ -140,8 +148,10 @@ func TestHTTP2(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := &h2Server{misbehave: tt.misbehave}
-			address := s.start(t, ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour)))
-			fetcher := httpfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(hostileConfig), address), nil, ca.certPool())
+			address := s.start(t, ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour),
+				time.Now().Add(time.Hour)))
+			fetcher := httpfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(hostileConfig), address), nil,
+				ca.certPool())
 			visit := func() error {
 				_, err := fetcher.Fetch(t.Context(), pageTicket(t, "https://site.test/"))
 				return err

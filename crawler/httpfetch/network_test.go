@@ -69,7 +69,8 @@ func TestProxies(t *testing.T) {
 		"socks5": newSOCKSProxy(t, "socks5", names), "socks5h": newSOCKSProxy(t, "socks5h", names)} {
 		cfg := httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: p.URL, Signer: signer}
 		fetcher := httpfetch.NewWithNetwork(cfg, loopbackTwoIsPublic, roots)
-		for _, u := range []string{"http://example.com:" + port(plain), "https://example.com:" + port(secure.Listener.Addr().String())} {
+		for _, u := range []string{"http://example.com:" + port(plain), "https://example.com:" +
+			port(secure.Listener.Addr().String())} {
 			for range 2 { // the second time over the kept-open connection
 				res, err := fetcher.Fetch(t.Context(), pageTicket(t, u+"/"))
 				if err != nil || !strings.HasPrefix(string(res.Body), "from example.com") {
@@ -89,7 +90,9 @@ func TestProxies(t *testing.T) {
 				t.Errorf("%s: the proxy was sent %s, want %s", name, target, want)
 			}
 		}
-		if name == "http" && slices.ContainsFunc(p.authHeaders, func(a string) bool { return a != "Basic dXNlcjpwYXNz" }) {
+		if name == "http" && slices.ContainsFunc(p.authHeaders, func(a string) bool {
+			return a != "Basic dXNlcjpwYXNz"
+		}) {
 			t.Errorf("the proxy was shown %q", p.authHeaders)
 		}
 	}
@@ -100,11 +103,14 @@ func TestProxies(t *testing.T) {
 func TestProxyFailures(t *testing.T) {
 	gone := listen(t, "127.0.0.1:0")
 	gone.Close()
-	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site got a request") }))
+	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the site got a request")
+	}))
 	_, resolver := newCachingResolver(t, dnsZone{})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		proxyURL := scheme + "://user:geheim@" + gone.Addr().String()
-		fetcher := httpfetch.NewWithNetwork(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL}, loopbackTwoIsPublic, nil)
+		fetcher := httpfetch.NewWithNetwork(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL},
+			loopbackTwoIsPublic, nil)
 		_, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://"+site+"/"))
 		if err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: %v", scheme, err)
@@ -132,7 +138,8 @@ func TestProxyThatWantsAnotherPassword(t *testing.T) {
 // TestMalformedConnectionSettings: a malformed proxy or rule is refused before anything is sent, and
 // the error does not repeat the password.
 func TestMalformedConnectionSettings(t *testing.T) {
-	for _, cfg := range []httpfetch.Config{{Proxy: "ftp://user:geheim@p.test"}, {ConnectToRules: []string{"::127.0.0.1:8080", "a.test:80"}}} {
+	for _, cfg := range []httpfetch.Config{{Proxy: "ftp://user:geheim@p.test"},
+		{ConnectToRules: []string{"::127.0.0.1:8080", "a.test:80"}}} {
 		cfg.UserAgent = userAgent
 		if _, err := httpfetch.New(cfg); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("the proxy %q and the rules %q: %v", cfg.Proxy, cfg.ConnectToRules, err)

@@ -42,7 +42,8 @@ func TestOwnAddresses(t *testing.T) {
 	want("1.1.1.1", "")
 	fails, own.listedAt = true, time.Time{}
 	want("1.1.1.2", "this machine's own")
-	if own := mustNewCrawlDialer(Config{}); own.blockedAddrKind(netip.MustParseAddr("1.1.1.1")) != "" || own.blockedAddrKind(netip.MustParseAddr("10.0.0.1")) == "" {
+	if own := mustNewCrawlDialer(Config{}); own.blockedAddrKind(netip.MustParseAddr("1.1.1.1")) != "" ||
+		own.blockedAddrKind(netip.MustParseAddr("10.0.0.1")) == "" {
 		t.Error("a dialer without allow_private does not check the kind of an address")
 	}
 }

@@ -34,12 +34,15 @@ var privateZone = dnsZone{
 // privateHosts are hosts of URLs that lead to non-public addresses, in every form that a URL or a
 // name allows. The loopback ones lead to the forbiddenServer.
 var privateHosts = []string{
-	"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "127.8.9.10", "2130706433", "0x7f000001", "0x7f.0.0.1", "0X7F.1", "0x7f.0x0.0x0.0x1",
+	"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "127.8.9.10", "2130706433", "0x7f000001", "0x7f.0.0.1",
+	"0X7F.1", "0x7f.0x0.0x0.0x1",
 	"017700000001", "0177.0.0.1", "0177.1", "127.0.0.01", "%31%32%37.0.0.1", "１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1",
 	"0", "0x0", "0.0.0.0", "public.test@127.0.0.1",
-	"[::1]", "[0:0:0:0:0:0:0:1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:FFFF:7F00:0001]", "[::127.0.0.1]", "[::ffff:0:127.0.0.1]",
+	"[::1]", "[0:0:0:0:0:0:0:1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:FFFF:7F00:0001]",
+	"[::127.0.0.1]", "[::ffff:0:127.0.0.1]",
 	"[64:ff9b::127.0.0.1]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[2001:0:4136:e378:8000:63bf:80ff:fffe]",
-	"169.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518", "0251.0376.0251.0376", "[::ffff:169.254.169.254]", "[fd00:ec2::254]",
+	"169.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518", "0251.0376.0251.0376",
+	"[::ffff:169.254.169.254]", "[fd00:ec2::254]",
 	"168.63.129.16", "100.100.100.200", "192.0.0.192",
 	"10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
 	"[fe80::1]", "[fd00::1]", "[ff02::1]", "[2001:db8::1]", "[fec0::1]",
@@ -62,7 +65,8 @@ func TestPrivateHosts(t *testing.T) {
 		for _, host := range privateHosts {
 			for _, scheme := range []string{"http", "https"} {
 				u := fmt.Sprintf("%s://%s:%s/x", scheme, host, private.port)
-				for what, ticket := range map[string]crawler.Ticket{"page": pageTicket(t, u), "robots.txt": robotsTicket(t, u)} {
+				for what, ticket := range map[string]crawler.Ticket{"page": pageTicket(t, u),
+					"robots.txt": robotsTicket(t, u)} {
 					if res, err := fetcher.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Forbidden) {
 						t.Errorf("by %q, %s of %s: %v, %v; want Forbidden", proxyURL, what, u, res, err)
 					}
@@ -93,16 +97,19 @@ func TestOtherServices(t *testing.T) {
 		}
 		for _, port := range []string{"22", "25", "6379"} {
 			u := "http://127.0.0.1:" + port + "/x"
-			if res, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); !errors.Is(err, decorum.Forbidden) || !strings.Contains(err.Error(), "port "+port) {
+			if res, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); !errors.Is(err, decorum.Forbidden) ||
+				!strings.Contains(err.Error(), "port "+port) {
 				t.Errorf("by %q, %s: %v, %v; want Forbidden for its port", proxyURL, u, res, err)
 			}
 		}
-		if c, err := fetcher.DialNonHTTP(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
+		if c, err := fetcher.DialNonHTTP(t.Context(), pageTicket(t, "http://127.0.0.1:22/"),
+			"127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
 			t.Errorf("dialled: %v, %v; want Forbidden", c, err)
 		}
 		// An FTP server may name such an address for data.
 		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} {
-			if c, err := fetcher.DialNonHTTPAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
+			if c, err := fetcher.DialNonHTTPAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"),
+				netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
 				t.Errorf("%s for data: %v, %v; want Forbidden", addr, c, err)
 			}
 		}
@@ -111,7 +118,8 @@ func TestOtherServices(t *testing.T) {
 		t.Errorf("a proxy received %q", targets)
 	}
 	// A connect-to rule for the port allows it.
-	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true,
+		ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +169,8 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("%s: the first time: %v", scheme, err)
 		}
 		for range 3 {
-			if _, err := fetcher.Fetch(t.Context(), pageTicket(t, u("flips.test"))); !errors.Is(err, decorum.Forbidden) {
+			if _, err := fetcher.Fetch(t.Context(),
+				pageTicket(t, u("flips.test"))); !errors.Is(err, decorum.Forbidden) {
 				t.Errorf("%s: afterwards: %v, want Forbidden", scheme, err)
 			}
 		}
@@ -182,8 +191,10 @@ func TestRebinding(t *testing.T) {
 // links, sitemaps and a redirected robots.txt. The crawl refuses all of them and logs each.
 func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	private := newForbiddenServer(t)
-	inside := []string{"http://127.0.0.1:" + private.port, "http://loop.test:" + private.port, "http://[::1]:" + private.port,
-		"http://169.254.169.254", "http://metadata.test", "http://[fd00:ec2::254]", "http://2852039166", "http://10.0.0.1"}
+	inside := []string{"http://127.0.0.1:" + private.port, "http://loop.test:" + private.port,
+		"http://[::1]:" + private.port,
+		"http://169.254.169.254", "http://metadata.test", "http://[fd00:ec2::254]",
+		"http://2852039166", "http://10.0.0.1"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.Host, "moved.test") {
@@ -211,8 +222,10 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 		z[name] = addrs
 	}
 	_, resolver := newCachingResolver(t, z)
-	fetcher := httpfetch.NewWithNetwork(httpfetch.Config{UserAgent: userAgent, Resolver: resolver}, loopbackTwoIsPublic, nil)
-	crawl := newCrawl(t, fetcher, "http://public.test"+port+"/", "http://public.test"+port+"/to/file", "http://moved.test"+port+"/")
+	fetcher := httpfetch.NewWithNetwork(httpfetch.Config{UserAgent: userAgent, Resolver: resolver}, loopbackTwoIsPublic,
+		nil)
+	crawl := newCrawl(t, fetcher, "http://public.test"+port+"/", "http://public.test"+port+"/to/file",
+		"http://moved.test"+port+"/")
 	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	log := &originLogWatcher{done: crawl.Halt}
 	for _, origin := range append(inside, "http://moved.test"+port) {

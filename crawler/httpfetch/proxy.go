@@ -38,7 +38,8 @@ func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr str
 	if err != nil || n.proxy.Scheme == "http" {
 		return conn, err
 	}
-	encrypted := tls.Client(conn, &tls.Config{ServerName: n.proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
+	encrypted := tls.Client(conn, &tls.Config{ServerName: n.proxy.Hostname(),
+		NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -114,13 +115,15 @@ func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (n
 //
 // Where private addresses are allowed it checks nothing, since the proxy may know hosts that this
 // machine does not know. With socks5 the address is needed, and so it looks up the host.
-func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
+func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ticket,
+	u *url.URL) (netip.AddrPort, error) {
 	if n.cfg.AllowPrivate && n.proxy.Scheme != "socks5" {
 		return netip.AddrPort{}, nil
 	}
 	a, err := n.lookupAddrIfAllPublic(ctx, u.Hostname())
 	if errors.As(err, new(*net.DNSError)) {
-		err = &fetchError{"the proxy gets no request for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
+		err = &fetchError{"the proxy gets no request for a host whose addresses cannot be checked here " +
+			"(fetch.allow_private allows it)", "", err}
 	}
 	if err != nil {
 		return netip.AddrPort{}, err

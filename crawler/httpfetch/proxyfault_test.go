@@ -16,7 +16,8 @@ func TestProxyOutOfReach(t *testing.T) {
 	_, resolver := newCachingResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.3")})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		proxy := scheme + "://" + addr
-		fetcher := httpfetch.NewWithNetwork(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy, AllowPrivate: true}, nil, nil)
+		fetcher := httpfetch.NewWithNetwork(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy,
+			AllowPrivate: true}, nil, nil)
 		for _, u := range []string{"http://example.com/", "https://example.com/"} {
 			_, err := fetcher.Fetch(t.Context(), pageTicket(t, u))
 			if fault := new(crawler.NetworkOutageError); !errors.As(err, &fault) {

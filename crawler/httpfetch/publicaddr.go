@@ -67,7 +67,8 @@ func nonPublicKind(a netip.Addr) string {
 	if a.Is6() {
 		ranges = reservedIPv6
 	}
-	if a.Is6() && !globalUnicastIPv6.Contains(a) || slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) }) {
+	if a.Is6() && !globalUnicastIPv6.Contains(a) ||
+		slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return "a reserved"
 	}
 	return ""

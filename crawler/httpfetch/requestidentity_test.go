@@ -14,7 +14,8 @@ import (
 func TestInvalidIdentity(t *testing.T) {
 	for _, cfg := range []httpfetch.Config{
 		{UserAgent: "bot/1\x00"}, {UserAgent: "bot/1", From: "a@b.example\r\nX: y"},
-		{UserAgent: "bot/1", Headers: http.Header{"X-Shelf": {"a\nb"}}}, {UserAgent: "bot/1", Headers: http.Header{"X-Shelf": {strings.Repeat("x", 5000)}}},
+		{UserAgent: "bot/1", Headers: http.Header{"X-Shelf": {"a\nb"}}},
+		{UserAgent: "bot/1", Headers: http.Header{"X-Shelf": {strings.Repeat("x", 5000)}}},
 	} {
 		if _, err := httpfetch.New(cfg); err == nil {
 			t.Errorf("%.60q is accepted", fmt.Sprint(cfg.UserAgent, cfg.From, cfg.Headers))

@@ -16,17 +16,18 @@ var errNameServerDown = errors.New("the name server is away")
 // newFailingResolver returns a resolver whose name server is unreachable. It counts the attempts.
 func newFailingResolver(ttl time.Duration, wait time.Duration, count *int) *cachingResolver {
 	var mu sync.Mutex
-	return newCachingResolver(&net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		mu.Lock()
-		*count++
-		mu.Unlock()
-		select {
-		case <-time.After(wait):
-			return nil, errNameServerDown
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}}, ttl)
+	return newCachingResolver(&net.Resolver{PreferGo: true,
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			mu.Lock()
+			*count++
+			mu.Unlock()
+			select {
+			case <-time.After(wait):
+				return nil, errNameServerDown
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}, ttl)
 }
 
 // TestFailedLookups: a failed lookup is not cached.

@@ -16,7 +16,8 @@ import (
 func TestDial(t *testing.T) {
 	sent, direct := startGreeter(t, "sent"), startGreeter(t, "direct")
 	fetcher := func(private bool) *httpfetch.Fetcher {
-		f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: []string{"::" + sent.String()}, AllowPrivate: private})
+		f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent,
+			ConnectToRules: []string{"::" + sent.String()}, AllowPrivate: private})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -208,7 +208,8 @@ func preservePathEscaping(u *url.URL) {
 	}
 	var b strings.Builder
 	for _, c := range []byte(u.RawPath) {
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_.~!$&'()*+,;=:@[]/%", c) >= 0 {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			strings.IndexByte("-_.~!$&'()*+,;=:@[]/%", c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
@@ -269,7 +270,9 @@ const maxPooledBuffer = 256 << 10
 
 // readBody returns the decoded body up to its limit, and reports whether it was cut. It puts the
 // body of a sitemap into p.bodySpool.
-func (t *ticketedClient) readBody(ctx context.Context, res *http.Response, p *roundTrip) (body []byte, truncated bool, err error) {
+func (t *ticketedClient) readBody(
+	ctx context.Context, res *http.Response, p *roundTrip,
+) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
 	if ticket.Request().MethodOrGet() == http.MethodHead {
 		return nil, false, nil // its Content-Length is that of the body of a GET

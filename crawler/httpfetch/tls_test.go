@@ -105,15 +105,19 @@ func TestTLSErrors(t *testing.T) {
 	for _, tt := range []struct{ name, address, want string }{
 		{"expired", serveTLS(trusted.newServerConfig(t, "site.test", now.Add(-48*time.Hour), now.Add(-24*time.Hour))),
 			"the server's certificate has expired on " + now.Add(-24*time.Hour).UTC().Format(time.DateOnly)},
-		{"not yet valid", serveTLS(trusted.newServerConfig(t, "site.test", now.Add(24*time.Hour), now.Add(48*time.Hour))), "the server's certificate is not valid before"},
-		{"of another host", serveTLS(trusted.newServerConfig(t, "other.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is for another host"},
-		{"of an unknown authority", serveTLS(untrusted.newServerConfig(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is from an unknown authority"},
+		{"not yet valid", serveTLS(trusted.newServerConfig(t, "site.test", now.Add(24*time.Hour),
+			now.Add(48*time.Hour))), "the server's certificate is not valid before"},
+		{"of another host", serveTLS(trusted.newServerConfig(t, "other.test", now.Add(-time.Hour), now.Add(time.Hour))),
+			"the server's certificate is for another host"},
+		{"of an unknown authority", serveTLS(untrusted.newServerConfig(t, "site.test", now.Add(-time.Hour),
+			now.Add(time.Hour))), "the server's certificate is from an unknown authority"},
 		{"too old a version", serveTLS(old), "protocol version"},
 		{"HTTP instead", servePlain("HTTP/1.1 400 Bad Request\r\n\r\n"), "server gave HTTP response to HTTPS client"},
 		{"no TLS", servePlain("SSH-2.0-OpenSSH_9.2p1\r\n"), "first record does not look like a TLS handshake"},
 		{"no word", servePlain(""), "no answer within 1s"},
 	} {
-		fetcher := httpfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(hostileConfig), tt.address), nil, trusted.certPool())
+		fetcher := httpfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(hostileConfig), tt.address), nil,
+			trusted.certPool())
 		res, err := fetcher.Fetch(t.Context(), pageTicket(t, "https://site.test/"))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v; want %q", tt.name, res, err, tt.want)

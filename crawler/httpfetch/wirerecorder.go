@@ -36,7 +36,8 @@ const maxWireOverhead = 1 << 20
 // newWireRecorder returns a recorder for a response with a body of at most maxBodyBytes, which are
 // reserved in share as they arrive.
 func newWireRecorder(ctx context.Context, share *bodymem.VisitShare, maxBodyBytes int64) *wireRecorder {
-	return &wireRecorder{ctx: ctx, memoryShare: share, remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
+	return &wireRecorder{ctx: ctx, memoryShare: share,
+		remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
 }
 
 // appendRequest appends b to the request, unless the recording has ended.

@@ -180,24 +180,28 @@ func okResponse(header, body string) string {
 func TestCaptureByteForByte(t *testing.T) {
 	long := strings.Repeat("0123456789", 2000)
 	pages := map[string]rawResponse{
-		"/robots.txt":  {bytes: okResponse("Content-Type: text/plain\r\n", "User-agent: *\nDisallow:\n")},
-		"/spacing":     {bytes: "HTTP/1.1 200  Fine by me\r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: 3\r\nX-Fold: a\r\n b\r\n\r\nhi"},
-		"/linefeeds":   {bytes: "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi"},
-		"/long":        {bytes: okResponse("", long)},
-		"/gzip":        {bytes: okResponse("Content-Encoding: gzip\r\n", gzipString(long))},
-		"/chunked":     {bytes: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
-		"/chunkedgzip": {bytes: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(gzipString(long)), gzipString(long))},
-		"/nolength":    {bytes: "HTTP/1.0 200 OK\r\n\r\n" + long, close: true},
-		"/early":       {bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + okResponse("", "hi")},
-		"/missing":     {bytes: strings.Replace(okResponse("", "not here"), "200 OK", "404 No", 1)},
-		"/moved":       {bytes: "HTTP/1.1 302 Over There\r\nLocation: /spacing\r\nContent-Length: 0\r\n\r\n"},
+		"/robots.txt": {bytes: okResponse("Content-Type: text/plain\r\n", "User-agent: *\nDisallow:\n")},
+		"/spacing": {bytes: "HTTP/1.1 200  Fine by me\r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: " +
+			"3\r\nX-Fold: a\r\n b\r\n\r\nhi"},
+		"/linefeeds": {bytes: "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi"},
+		"/long":      {bytes: okResponse("", long)},
+		"/gzip":      {bytes: okResponse("Content-Encoding: gzip\r\n", gzipString(long))},
+		"/chunked": {bytes: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
+		"/chunkedgzip": {bytes: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: "+
+			"chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(gzipString(long)), gzipString(long))},
+		"/nolength": {bytes: "HTTP/1.0 200 OK\r\n\r\n" + long, close: true},
+		"/early":    {bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + okResponse("", "hi")},
+		"/missing":  {bytes: strings.Replace(okResponse("", "not here"), "200 OK", "404 No", 1)},
+		"/moved":    {bytes: "HTTP/1.1 302 Over There\r\nLocation: /spacing\r\nContent-Length: 0\r\n\r\n"},
 	}
 	for _, tt := range []struct {
 		site   string
 		secure *tls.Config
 	}{
 		{"http://example.com", nil},
-		{"https://example.com", &tls.Config{Certificates: tlsServer().TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}},
+		{"https://example.com", &tls.Config{Certificates: tlsServer().TLS.Certificates,
+			NextProtos: []string{"h2", "http/1.1"}}},
 	} {
 		t.Run(tt.site, func(t *testing.T) {
 			w := startRawServer(t, pages, tt.secure)
@@ -235,17 +239,24 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 		rawResponse
 		cut decorum.TruncationReason
 	}{
-		"/long":       {rawResponse{bytes: okResponse("", strings.Repeat("x", 50*limit))}, decorum.TruncatedByLength},
-		"/slow":       {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.TruncatedByTime},
-		"/silent":     {rawResponse{stall: true}, decorum.TruncatedByTime},
-		"/hangs-up":   {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true}, decorum.TruncatedByDisconnect},
-		"/at-once":    {rawResponse{close: true}, decorum.TruncatedByDisconnect},
-		"/unwanted":   {rawResponse{bytes: okResponse("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))}, decorum.TruncatedUnspecified},
-		"/bad-chunks": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", close: true}, decorum.TruncatedUnspecified},
+		"/long": {rawResponse{bytes: okResponse("", strings.Repeat("x", 50*limit))}, decorum.TruncatedByLength},
+		"/slow": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true},
+			decorum.TruncatedByTime},
+		"/silent": {rawResponse{stall: true}, decorum.TruncatedByTime},
+		"/hangs-up": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true},
+			decorum.TruncatedByDisconnect},
+		"/at-once": {rawResponse{close: true}, decorum.TruncatedByDisconnect},
+		"/unwanted": {rawResponse{bytes: okResponse("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))},
+			decorum.TruncatedUnspecified},
+		"/bad-chunks": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello",
+			close: true}, decorum.TruncatedUnspecified},
 	} {
 		t.Run(path, func(t *testing.T) {
-			w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")}, path: tt.rawResponse}, nil)
-			x := captureExchanges(t, "http://example.com", w, httpfetch.Config{MaxBody: limit, Timeout: 300 * time.Millisecond, ContentTypes: []string{"text/html"}})[path]
+			w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")},
+				path: tt.rawResponse}, nil)
+			x := captureExchanges(t, "http://example.com", w,
+				httpfetch.Config{MaxBody: limit, Timeout: 300 * time.Millisecond,
+					ContentTypes: []string{"text/html"}})[path]
 			if x == nil {
 				t.Fatal("nothing was captured")
 			}
@@ -267,7 +278,9 @@ func TestCaptureIsBounded(t *testing.T) {
 	w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")},
 		"/": {bytes: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + empty, close: true}}, nil)
 	x := captureExchanges(t, "http://example.com", w, httpfetch.Config{MaxBody: limit})["/"]
-	if x == nil || x.Truncation != decorum.TruncatedByLength || len(x.RawResponse) < limit || len(x.RawResponse) > limit+1<<20 {
-		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.RawResponse), x.Truncation, limit, limit+1<<20, decorum.TruncatedByLength)
+	if x == nil || x.Truncation != decorum.TruncatedByLength || len(x.RawResponse) < limit ||
+		len(x.RawResponse) > limit+1<<20 {
+		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.RawResponse), x.Truncation, limit,
+			limit+1<<20, decorum.TruncatedByLength)
 	}
 }

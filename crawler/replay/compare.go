@@ -24,13 +24,15 @@ func (p *LedgerReplayer) compareVisit(v *crawler.Visit) {
 	}
 	url := v.URL().String()
 	if kind := p.currentVisit.ticket.Kind().Ledger(); kind != recorded.Kind {
-		p.reportDifference(recorded.recordNumber, url, "it was requested as %s, and would now be requested as %s", recorded.Kind, kind)
+		p.reportDifference(recorded.recordNumber, url, "it was requested as %s, and would now be requested as %s",
+			recorded.Kind, kind)
 	}
 	if v.ContentWithheld() && v.BodyLen() > 0 {
 		p.reportDifference(recorded.recordNumber, url, "its content was used, and would now be withheld")
 	}
 	if source := v.Lease.Source.String(); recorded.Kind != ledger.KindRobotsTXT && source != recorded.URLSource {
-		p.reportDifference(recorded.recordNumber, url, "it was found as %s, and would now be found as %s", recorded.URLSource, source)
+		p.reportDifference(recorded.recordNumber, url, "it was found as %s, and would now be found as %s",
+			recorded.URLSource, source)
 	}
 	if recorded.Kind != ledger.KindRobotsTXT && v.Lease.Referrer != recorded.Referrer {
 		p.reportDifference(recorded.recordNumber, url,
@@ -39,11 +41,13 @@ func (p *LedgerReplayer) compareVisit(v *crawler.Visit) {
 	// The durations in the ledger are slightly shorter than those that the crawl measured, so a delay
 	// that depends on them may have been longer in the crawl, but not shorter.
 	if required := v.RequiredDelay() - time.Millisecond; required.Milliseconds() > recorded.RequiredDelayMS {
-		p.reportDifference(recorded.recordNumber, url, "its host required a delay of %d ms, and would now require %d ms",
+		p.reportDifference(recorded.recordNumber, url,
+			"its host required a delay of %d ms, and would now require %d ms",
 			recorded.RequiredDelayMS, v.RequiredDelay().Milliseconds())
 	}
 	if !v.Clearance.IsForRobots() {
-		p.compareVerdict(recorded.recordNumber, url, recorded.RobotsVerdict, ledger.NewRobotsVerdict(v.Clearance.Verdict(), v.Clearance.FetchSummary()))
+		p.compareVerdict(recorded.recordNumber, url, recorded.RobotsVerdict,
+			ledger.NewRobotsVerdict(v.Clearance.Verdict(), v.Clearance.FetchSummary()))
 	}
 }
 
@@ -52,10 +56,13 @@ func (p *LedgerReplayer) compareVisit(v *crawler.Visit) {
 func (p *LedgerReplayer) compareRunSettings(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
 		{"the product token", r.RunStart.ProductToken, p.CurrentRunSettings.ProductToken},
-		{"the list of fallback tokens", joinOrNone(r.RunStart.FallbackTokens), joinOrNone(p.CurrentRunSettings.FallbackTokens)},
-		{"exemption from rules for *", strconv.FormatBool(r.RunStart.IgnoresStarRules), strconv.FormatBool(p.CurrentRunSettings.IgnoresStarRules)},
+		{"the list of fallback tokens", joinOrNone(r.RunStart.FallbackTokens),
+			joinOrNone(p.CurrentRunSettings.FallbackTokens)},
+		{"exemption from rules for *", strconv.FormatBool(r.RunStart.IgnoresStarRules),
+			strconv.FormatBool(p.CurrentRunSettings.IgnoresStarRules)},
 		{"the robots.txt dialect", r.RunStart.RobotsDialect, p.CurrentRunSettings.RobotsDialect},
-		{"support of extensions", strconv.FormatBool(r.RunStart.RobotsExtensions), strconv.FormatBool(p.CurrentRunSettings.RobotsExtensions)},
+		{"support of extensions", strconv.FormatBool(r.RunStart.RobotsExtensions),
+			strconv.FormatBool(p.CurrentRunSettings.RobotsExtensions)},
 		{"the purpose", purposesText(r.RunStart), purposesText(&p.CurrentRunSettings)},
 	} {
 		if by.was != by.is {
@@ -89,7 +96,8 @@ func (p *LedgerReplayer) compareRefusal(r *ledger.Record, l storage.Lease, d dec
 	case u.String() != recorded.URL:
 		p.reportDifference(r.Number, recorded.URL, "it was refused, and %s would now be refused instead", u)
 	case d.Reason == decorum.ReasonRobots && recorded.RobotsVerdict != nil:
-		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict, ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary))
+		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict,
+			ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary))
 	case byRules && reason != recorded.Reason:
 		p.reportDifference(r.Number, recorded.URL,
 			"it was refused because of %q, and would now be refused because of %q", recorded.Reason, reason)

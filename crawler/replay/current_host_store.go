@@ -30,7 +30,8 @@ func newCurrentHostStore(awaitsReferrer func(*storage.Entry) bool) *currentHostS
 }
 
 // Add implements storage.Store. It treats an entry that awaits its referrer as a duplicate.
-func (s *currentHostStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+func (s *currentHostStore) Add(ctx context.Context, entries []storage.Entry,
+	maxPerOrigin int) ([]storage.AddOutcome, error) {
 	results := make([]storage.AddOutcome, len(entries))
 	for i, e := range entries {
 		if s.awaitsReferrer(&e) {
@@ -65,7 +66,8 @@ func (s *currentHostStore) Lease(
 	case err != nil || len(leases) > 0:
 		return leases, storage.Wait{}, err
 	case due.IsZero():
-		return nil, storage.Wait{}, fmt.Errorf("%w: the host has no queued URL, or a visit to it is in flight", errNothingDue)
+		return nil, storage.Wait{}, fmt.Errorf("%w: the host has no queued URL, or a visit to it is in flight",
+			errNothingDue)
 	}
 	return nil, storage.Wait{}, fmt.Errorf("%w for another %v", errNothingDue, due.Sub(now))
 }
@@ -79,7 +81,8 @@ func (s *currentHostStore) AdmitHostsWithinLimits(
 }
 
 // AdmittedHostTotalsFor implements storage.Store. It says that the host is admitted already.
-func (s *currentHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+func (s *currentHostStore) AdmittedHostTotalsFor(context.Context,
+	storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	return storage.AdmittedHostTotals{IncludesHost: true}, nil
 }
 

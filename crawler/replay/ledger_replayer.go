@@ -211,7 +211,8 @@ func (p *LedgerReplayer) replayRequestRecord(ctx context.Context, r *ledger.Reco
 			v.requestInterval.start = p.Now()
 			p.openVisits[r.Number] = v
 			if url := v.ticket.URL().String(); url != r.Request.URL {
-				p.reportDifference(r.Number, r.Request.URL, "it was requested, and %s would now be requested instead", url)
+				p.reportDifference(r.Number, r.Request.URL, "it was requested, and %s would now be requested instead",
+					url)
 			}
 			return nil
 		}
@@ -265,7 +266,8 @@ func (p *LedgerReplayer) replayRefusal(ctx context.Context, r *ledger.Record) er
 		return err
 	case v != nil:
 		p.unmatchedVisits[host] = v
-		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and %s would now be requested instead", v.ticket.URL())
+		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and %s would now be requested instead",
+			v.ticket.URL())
 	case !refused:
 		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and would not be refused now")
 	}

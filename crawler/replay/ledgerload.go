@@ -89,7 +89,8 @@ func (p *LedgerReplayer) discoverLedgerLinksIfHeaderOnly(v *crawler.Visit) error
 		if err = errors.Join(err, noSource); err != nil {
 			return err
 		}
-		entries = append(entries, storage.Entry{URL: u, Source: source, Depth: v.Lease.Depth + 1, Referrer: v.URL().String()})
+		entries = append(entries, storage.Entry{URL: u, Source: source, Depth: v.Lease.Depth + 1,
+			Referrer: v.URL().String()})
 	}
 	_, err := p.crawler.Frontier.Discover(context.Background(), entries...)
 	return err

@@ -27,23 +27,31 @@ func TestHeaderSignals(t *testing.T) {
 		want   []string
 	}{
 		{"nothing", http.Header{"Content-Type": {"text/html"}}, nil},
-		{"usage", http.Header{"Content-Usage": {"train-ai=n, search=y"}}, []string{"content-usage train-ai disallow", "content-usage search allow"}},
+		{"usage", http.Header{"Content-Usage": {"train-ai=n, search=y"}},
+			[]string{"content-usage train-ai disallow", "content-usage search allow"}},
 		{"signal", http.Header{"Content-Signal": {"search=yes,ai-train=no ,ai-input=NO"}},
-			[]string{"content-signal search allow", "content-signal ai-train disallow", "content-signal ai-input disallow"}},
+			[]string{"content-signal search allow", "content-signal ai-train disallow",
+				"content-signal ai-input disallow"}},
 		{"each on its own", http.Header{"Content-Usage": {"search=n"}, "Content-Signal": {"search=yes"}},
 			[]string{"content-usage search disallow", "content-signal search allow"}},
-		{"the stricter line", http.Header{"Content-Usage": {"train-ai=n", "train-ai=y"}}, []string{"content-usage train-ai disallow"}},
-		{"the last of a line", http.Header{"Content-Usage": {"train-ai=n, train-ai=y"}}, []string{"content-usage train-ai allow"}},
+		{"the stricter line", http.Header{"Content-Usage": {"train-ai=n", "train-ai=y"}},
+			[]string{"content-usage train-ai disallow"}},
+		{"the last of a line", http.Header{"Content-Usage": {"train-ai=n, train-ai=y"}},
+			[]string{"content-usage train-ai allow"}},
 		{"parameters", http.Header{"Content-Usage": {`train-ai=n;because="a, b", search;train-ai=n`}},
 			[]string{"content-usage train-ai disallow", "content-usage search unset"}},
-		{"a string hides", http.Header{"Content-Usage": {`x="a, train-ai=n \", search=n", train-ai=y`}}, []string{"content-usage x unset", "content-usage train-ai allow"}},
-		{"an inner list hides", http.Header{"Content-Usage": {`x=(a, search=n), train-ai=n`}}, []string{"content-usage x unset", "content-usage train-ai disallow"}},
+		{"a string hides", http.Header{"Content-Usage": {`x="a, train-ai=n \", search=n", train-ai=y`}},
+			[]string{"content-usage x unset", "content-usage train-ai allow"}},
+		{"an inner list hides", http.Header{"Content-Usage": {`x=(a, search=n), train-ai=n`}},
+			[]string{"content-usage x unset", "content-usage train-ai disallow"}},
 		{"a string that never ends", http.Header{"Content-Usage": {`x="a, train-ai=n, search=y`}},
 			[]string{"content-usage x unset", "content-usage train-ai disallow", "content-usage search allow"}},
-		{"a list that never ends", http.Header{"Content-Usage": {`x=(a, train-ai=n`}}, []string{"content-usage x unset", "content-usage train-ai disallow"}},
+		{"a list that never ends", http.Header{"Content-Usage": {`x=(a, train-ai=n`}},
+			[]string{"content-usage x unset", "content-usage train-ai disallow"}},
 		{"no values", http.Header{"Content-Usage": {",,=,;, =n,", ""}}, nil},
 		{"a long name", http.Header{"Content-Usage": {strings.Repeat("a", syntax.MaxCategoryBytes+1) + "=n"}}, nil},
-		{"reserved", http.Header{"Tdm-Reservation": {" 1 "}, "Tdm-Policy": {"https://a.example/p.json"}}, []string{"tdm-reservation tdm disallow https://a.example/p.json"}},
+		{"reserved", http.Header{"Tdm-Reservation": {" 1 "}, "Tdm-Policy": {"https://a.example/p.json"}},
+			[]string{"tdm-reservation tdm disallow https://a.example/p.json"}},
 		{"not reserved", http.Header{"Tdm-Reservation": {"0"}}, []string{"tdm-reservation tdm allow"}},
 		{"the stricter of two", http.Header{"Tdm-Reservation": {"0", "1"}}, []string{"tdm-reservation tdm disallow"}},
 		{"neither", http.Header{"Tdm-Reservation": {"2", "yes", ""}, "Tdm-Policy": {"/p"}}, nil},
@@ -66,7 +74,8 @@ func TestHeaderSignals(t *testing.T) {
 func TestHeaderSignalsAreLinear(t *testing.T) {
 	const long = 1 << 20
 	for _, list := range []string{"(,", `a="(,`, "a=n,", `\",`, ")(,", `",`} {
-		if n := len(HeaderSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > syntax.MaxCategories {
+		if n := len(HeaderSignals(
+			http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > syntax.MaxCategories {
 			t.Errorf("%q: %d categories", list, n)
 		}
 	}
@@ -89,7 +98,8 @@ func FuzzHeaderSignals(f *testing.F) {
 			for part := range strings.SplitSeq(list, ",") {
 				part, _, _ = strings.Cut(part, ";")
 				if name, value, _ := strings.Cut(part, "="); strings.ToLower(strings.Trim(name, " \t")) == s.Category {
-					last = map[string]Preference{"y": Allowed, "yes": Allowed, "n": Disallowed, "no": Disallowed}[strings.ToLower(strings.Trim(value, " \t"))]
+					last = map[string]Preference{"y": Allowed, "yes": Allowed, "n": Disallowed,
+						"no": Disallowed}[strings.ToLower(strings.Trim(value, " \t"))]
 					last = cmp.Or(last, Unset)
 				}
 			}

@@ -83,7 +83,8 @@ func (s Signals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError
 			continue
 		}
 		for _, p := range purposes {
-			if slices.Contains(purposeTerms[p], o.Category) || o.Category == categoryBots && !s.statementNamesPurpose(o, p) {
+			if slices.Contains(purposeTerms[p], o.Category) || o.Category == categoryBots &&
+				!s.statementNamesPurpose(o, p) {
 				return &DisallowedPurposeError{p, o}
 			}
 		}
@@ -95,7 +96,8 @@ func (s Signals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError
 // category or directive of the purpose.
 func (s Signals) statementNamesPurpose(o Signal, purpose string) bool {
 	return slices.ContainsFunc(s, func(x Signal) bool {
-		return x.Source == o.Source && x.Field == o.Field && x.Preference != Unset && slices.Contains(purposeTerms[purpose], x.Category)
+		return x.Source == o.Source && x.Field == o.Field && x.Preference != Unset &&
+			slices.Contains(purposeTerms[purpose], x.Category)
 	})
 }
 

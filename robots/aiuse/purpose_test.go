@@ -63,11 +63,16 @@ func TestConflict(t *testing.T) {
 		{"noai", Signals{NewDirectiveSignal(InPage, "NoAI")}, "ai-input ai-train"},
 		{"noindex", Signals{NewDirectiveSignal(InHeader, "noindex")}, "search"},
 		{"noarchive", Signals{NewDirectiveSignal(InHeader, "noarchive")}, "archive"},
-		{"the strictest of several", Signals{signal(InHeader, "content-usage", "train-ai", Allowed), signal(InRobots, "content-signal", "ai-train", Disallowed)}, "ai-train"},
-		{"everything", Signals{signal(InHeader, "content-usage", "bots", Disallowed)}, "search ai-input ai-train archive"},
-		{"everything else", Signals{signal(InHeader, "content-usage", "bots", Disallowed), signal(InHeader, "content-usage", "search", Allowed)}, "ai-input ai-train archive"},
-		{"everything, says the other", Signals{signal(InHeader, "content-usage", "bots", Disallowed), signal(InRobots, "content-usage", "search", Allowed)}, "search ai-input ai-train archive"},
-		{"everything, and no value", Signals{signal(InHeader, "content-usage", "bots", Disallowed), signal(InHeader, "content-usage", "search", Unset)}, "search ai-input ai-train archive"},
+		{"the strictest of several", Signals{signal(InHeader, "content-usage", "train-ai", Allowed),
+			signal(InRobots, "content-signal", "ai-train", Disallowed)}, "ai-train"},
+		{"everything", Signals{signal(InHeader, "content-usage", "bots", Disallowed)},
+			"search ai-input ai-train archive"},
+		{"everything else", Signals{signal(InHeader, "content-usage", "bots", Disallowed),
+			signal(InHeader, "content-usage", "search", Allowed)}, "ai-input ai-train archive"},
+		{"everything, says the other", Signals{signal(InHeader, "content-usage", "bots", Disallowed),
+			signal(InRobots, "content-usage", "search", Allowed)}, "search ai-input ai-train archive"},
+		{"everything, and no value", Signals{signal(InHeader, "content-usage", "bots", Disallowed),
+			signal(InHeader, "content-usage", "search", Unset)}, "search ai-input ai-train archive"},
 	} {
 		var against []string
 		for _, p := range strings.Split(KnownPurposes, ", ") {
@@ -83,9 +88,10 @@ func TestConflict(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]Signal{
-		"not to be used for ai-train: tdm-reservation: 1 (page)":              reserved,
-		"not to be used for ai-train: x-robots-tag: noai (header)":            NewDirectiveSignal(InHeader, "noai"),
-		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots, "content-usage", "train-ai", Disallowed),
+		"not to be used for ai-train: tdm-reservation: 1 (page)":   reserved,
+		"not to be used for ai-train: x-robots-tag: noai (header)": NewDirectiveSignal(InHeader, "noai"),
+		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots,
+			"content-usage", "train-ai", Disallowed),
 	} {
 		if got := (Signals{s}).ConflictWithPurposes([]string{"ai-train"}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -96,12 +102,14 @@ func TestConflict(t *testing.T) {
 // TestExemptAgentIsAskedToo proves that an agent that ignores the rules for "*" is still bound by the
 // preferences for "*" about the use of content (EXC-09).
 func TestExemptAgentIsAskedToo(t *testing.T) {
-	f, agent := robots.Parse([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n"), robots.Yandex), robots.AgentFromName("YandexDirect")
+	f, agent := robots.Parse([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n"), robots.Yandex),
+		robots.AgentFromName("YandexDirect")
 	rules, usage, u := f.RulesFor(agent), Compile(f, agent), robotstest.URL(t, "http://h/a")
 	if v := Check(rules, usage, u, nil); !v.Allowed || !v.DisallowedForMainRobot {
 		t.Errorf("without a purpose %+v", v)
 	}
-	if v := Check(rules, usage, u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot || !strings.HasPrefix(v.Rule, "content-signal") {
+	if v := Check(rules, usage, u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot ||
+		!strings.HasPrefix(v.Rule, "content-signal") {
 		t.Errorf("for training %+v", v)
 	}
 }

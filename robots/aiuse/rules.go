@@ -85,7 +85,8 @@ func newUsageRules(lines []robots.Line, field string) usageRules {
 		i, known := index[key]
 		if !known {
 			i, index[key] = len(all), len(all)
-			all, strictest = append(all, usageRule{requiredBigrams: p.Bigrams(), pattern: p}), append(strictest, strictestSignals{})
+			all, strictest = append(all, usageRule{requiredBigrams: p.Bigrams(), pattern: p}),
+				append(strictest, strictestSignals{})
 		}
 		strictest[i].add(signalsOfList(list, Signal{Line: l.Number})...)
 	}
@@ -126,7 +127,8 @@ func (ss usageRules) signalsForPath(path string, template Signal) Signals {
 		if s.requiredBigrams&^pathBigrams == 0 && s.pattern.Matches(path) {
 			longest = s.pattern.Length
 			for _, w := range s.preferences {
-				template.Category, template.Line, template.Preference = w.category, int(w.line), preferencesByStrictness[w.strictness]
+				template.Category, template.Line, template.Preference = w.category, int(w.line),
+					preferencesByStrictness[w.strictness]
 				strictest.add(template)
 			}
 		}

@@ -59,7 +59,8 @@ func TestUsageAgainstReference(t *testing.T) {
 		var text strings.Builder
 		for range random.IntN(12) {
 			fmt.Fprintf(&text, "%s: %s %s=%s, %s=%s\n", pick("Content-Usage", "Content-Signal"),
-				pick("", "/", "/a", "/%61", "/b", "/*", "/*a", "/a*", "/*b", "/a$", "/*/a", "/a*b", "/a**b", "/%2a", "*"),
+				pick("", "/", "/a", "/%61", "/b", "/*", "/*a", "/a*", "/*b", "/a$", "/*/a",
+					"/a*b", "/a**b", "/%2a", "*"),
 				pick("a", "b", "c"), pick("y", "n", "x"), pick("a", "b"), pick("yes", "no"))
 		}
 		u := robotstest.URL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
@@ -137,10 +138,14 @@ func BenchmarkCheckForHostile(b *testing.B) {
 		{"one-path", func(int) string { return "Content-Usage: a=y\n" }},
 		{"one-path-many-categories", func(int) string { return "Content-Usage: " + strings.Join(many, ",") + "\n" }},
 		{"many-paths", func(i int) string { return fmt.Sprintf("Content-Usage: /%x a=y\n", i) }},
-		{"many-spellings", func(i int) string { return "Content-Usage: " + escapedSpelling("/aaaaaaaaaaaaaaaa", i) + " a=y\n" }},
+		{"many-spellings", func(i int) string {
+			return "Content-Usage: " + escapedSpelling("/aaaaaaaaaaaaaaaa", i) + " a=y\n"
+		}},
 		{"many-wildcards", func(i int) string { return fmt.Sprintf("Content-Usage: /*%05x a=y\n", i) }},
 		{"many-wildcards-that-match", func(i int) string { return "Content-Usage: " + wildcardPath(i) + " a=y\n" }},
-		{"many-of-both", func(i int) string { return "Content-Usage: " + wildcardPath(i) + " " + strings.Join(many, ",") + "\n" }},
+		{"many-of-both", func(i int) string {
+			return "Content-Usage: " + wildcardPath(i) + " " + strings.Join(many, ",") + "\n"
+		}},
 	} {
 		b.Run(kind.name, func(b *testing.B) {
 			var text strings.Builder

@@ -69,7 +69,8 @@ func (un *strictestSignals) add(more ...Signal) {
 		case !known && len(un.signals) < syntax.MaxCategories:
 			un.indexByCategory[m.Category] = len(un.signals)
 			un.signals = append(un.signals, m)
-		case known && cmp.Or(m.Preference.strictness()-un.signals[i].Preference.strictness(), un.signals[i].Line-m.Line) > 0:
+		case known && cmp.Or(m.Preference.strictness()-un.signals[i].Preference.strictness(),
+			un.signals[i].Line-m.Line) > 0:
 			un.signals[i] = m
 		}
 	}

@@ -34,13 +34,16 @@ func TestTDMRep(t *testing.T) {
 		{"a mark before it", "\ufeff" + `[{"location":"/","tdm-reservation":1}]`, "/x", "disallow", 1, ""},
 		{"rules that say nothing", `[1, "a", null, {}, [], {"location":"/"}, {"location":"x","tdm-reservation":1},
 			{"location":7,"tdm-reservation":1}, {"location":"/","tdm-reservation":2}, {"location":"/","tdm-reservation":true}]`, "/x", "", 0, ""},
-		{"what follows them", `[{"location":"/","tdm-reservation":[1]},` + "\n\n" + `{"location":"/","tdm-reservation":1}]`, "/x", "disallow", 3, ""},
+		{"what follows them", `[{"location":"/","tdm-reservation":[1]},` + "\n\n" +
+			`{"location":"/","tdm-reservation":1}]`, "/x", "disallow", 3, ""},
 		{"empty", "", "/", "", 0, "too early"},
 		{"no JSON", "<!doctype html>", "/", "", 0, "invalid character"},
 		{"no list", "7", "/", "", 0, "a list of rules is expected"},
 		{"cut", `[{"location":"/a","tdm-reservation":1},{"loc`, "/a", "disallow", 1, "too early"},
-		{"too long", `[{"location":"/a","tdm-reservation":1},` + strings.Repeat(`{"location":"/b"},`, MaxTDMRepBytes/10), "/a", "disallow", 1, "longer than 65536 bytes"},
-		{"deep", `[{"location":"/a","tdm-reservation":1},` + strings.Repeat("[", 30_000), "/a", "disallow", 1, "exceeded max depth"},
+		{"too long", `[{"location":"/a","tdm-reservation":1},` +
+			strings.Repeat(`{"location":"/b"},`, MaxTDMRepBytes/10), "/a", "disallow", 1, "longer than 65536 bytes"},
+		{"deep", `[{"location":"/a","tdm-reservation":1},` + strings.Repeat("[", 30_000), "/a",
+			"disallow", 1, "exceeded max depth"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file, err := ParseTDMRep([]byte(test.file))
@@ -59,7 +62,8 @@ func TestTDMRep(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			v := file.Check(u, []string{"ai-train"})
-			if closed := strings.HasPrefix(test.want, "disallow"); v.Allowed == closed || closed && (v.Rule != "tdm-reservation: 1" || v.Line != test.line) {
+			if closed := strings.HasPrefix(test.want, "disallow"); v.Allowed == closed ||
+				closed && (v.Rule != "tdm-reservation: 1" || v.Line != test.line) {
 				t.Errorf("verdict %+v", v)
 			}
 			if !file.Check(u, []string{"search", "archive"}).Allowed {
@@ -94,7 +98,8 @@ func TestUsesTDM(t *testing.T) {
 }
 
 func FuzzTDMRep(f *testing.F) {
-	for _, seed := range []string{`[{"location":"/a*b$","tdm-reservation":1,"tdm-policy":"x"}]`, `{"location":"/"}`, "[[", `[{"location":"/","tdm-reservation":"0"},`} {
+	for _, seed := range []string{`[{"location":"/a*b$","tdm-reservation":1,"tdm-policy":"x"}]`, `{"location":"/"}`,
+		"[[", `[{"location":"/","tdm-reservation":"0"},`} {
 		f.Add([]byte(seed))
 	}
 	u := robotstest.URL(f, "http://h/a/b?c")
@@ -102,7 +107,8 @@ func FuzzTDMRep(f *testing.F) {
 		file, _ := ParseTDMRep(body)
 		lines := strings.Count(string(body), "\n") + 1
 		for _, s := range file.SignalsForURL(u) {
-			if s.Line < 1 || s.Line > lines || len(s.TDMPolicy) > maxPolicyBytes || !slices.Contains([]Preference{Allowed, Disallowed}, s.Preference) {
+			if s.Line < 1 || s.Line > lines || len(s.TDMPolicy) > maxPolicyBytes ||
+				!slices.Contains([]Preference{Allowed, Disallowed}, s.Preference) {
 				t.Errorf("%+v of %d lines", s, lines)
 			}
 		}

@@ -81,7 +81,8 @@ func (c Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"MinOutageForCachedRules", c.MinOutageForCachedRules}, {"FetchLeaseTimeout", c.FetchLeaseTimeout}, {"RedirectWaitTimeout", c.RedirectWaitTimeout},
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"MinOutageForCachedRules", c.MinOutageForCachedRules},
+		{"FetchLeaseTimeout", c.FetchLeaseTimeout}, {"RedirectWaitTimeout", c.RedirectWaitTimeout},
 		{"Backoff503", min(c.Backoff503.First, c.Backoff503.Max)}, {"Backoff", min(c.Backoff.First, c.Backoff.Max)},
 	} {
 		if d.value < 0 {

@@ -39,7 +39,8 @@ func ExampleGate() {
 			fmt.Println("not now:", err)
 		case clearance.IsForRobots():
 			fmt.Println("first", clearance.URL())
-			answer := &decorum.Response{URL: clearance.URL(), Status: http.StatusOK, Header: http.Header{}, Body: []byte(exampleFile)}
+			answer := &decorum.Response{URL: clearance.URL(), Status: http.StatusOK,
+				Header: http.Header{}, Body: []byte(exampleFile)}
 			result, err := robotsGate.RecordFetch(ctx, now, clearance, answer, nil)
 			fmt.Println(result.Outcome, result.HasRulesInForce, err)
 		default:

@@ -125,7 +125,8 @@ func (x *lookupExample) checkVerdicts(s *gateTest) error {
 			return fmt.Errorf("agent %s: robots.txt is fetched again", want.Agent)
 		}
 		if allowed := err == nil; allowed != want.Allowed {
-			return fmt.Errorf("agent %s, %s: allowed = %v, want %v (%v)", want.Agent, want.URL, allowed, want.Allowed, err)
+			return fmt.Errorf("agent %s, %s: allowed = %v, want %v (%v)", want.Agent, want.URL,
+				allowed, want.Allowed, err)
 		}
 	}
 	return nil
@@ -154,7 +155,8 @@ func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 	s.now = start
 	for _, blocked := range x.KnownBlocked {
 		u := robotstest.URL(s.t, blocked)
-		s.fetchRobots(u, scriptedResponse{Status: http.StatusOK, Body: "User-agent: *\nDisallow: " + u.PathAndQuery() + "\n"}.responseTo)
+		s.fetchRobots(u, scriptedResponse{Status: http.StatusOK, Body: "User-agent: *\nDisallow: " +
+			u.PathAndQuery() + "\n"}.responseTo)
 	}
 }
 

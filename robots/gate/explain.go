@@ -33,7 +33,8 @@ type Explanation struct {
 // content.
 func NewExplanation(e robots.Explanation, sha256 string, signals aiuse.Signals) Explanation {
 	return Explanation{
-		Verdict: e.Verdict, SHA256: sha256, PathAndQuery: e.PathAndQuery, GroupAgentLineNumbers: e.GroupAgentLineNumbers, Matches: e.Matches,
+		Verdict: e.Verdict, SHA256: sha256, PathAndQuery: e.PathAndQuery,
+		GroupAgentLineNumbers: e.GroupAgentLineNumbers, Matches: e.Matches,
 		Exempt: e.Exempt, UsageSignals: signals, PaceLines: e.PaceLines, IndexingVerdict: e.IndexingVerdict,
 	}
 }
@@ -54,7 +55,9 @@ func (g *Gate) Explain(ctx context.Context, o decorum.Origin, u decorum.URL) (Ex
 
 // ExplainURLCleaning returns u as CleanURL does when the rules of its origin are cached, and which
 // line removes which parameter. It reads the stored file.
-func (g *Gate) ExplainURLCleaning(ctx context.Context, u decorum.URL) (clean decorum.URL, removed []robots.RemovedParam, err error) {
+func (g *Gate) ExplainURLCleaning(
+	ctx context.Context, u decorum.URL,
+) (clean decorum.URL, removed []robots.RemovedParam, err error) {
 	file, err := g.currentFile(ctx, u.Origin())
 	clean, removed = file.ExplainURLCleaning(u)
 	return clean, removed, err

@@ -18,7 +18,8 @@ func TestExplanationKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := robots.Parse([]byte("User-agent: *\nDisallow: /x\nCrawl-delay: 2\n"), robots.Google).RulesFor(robots.Agent{})
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /x\nCrawl-delay: 2\n"),
+		robots.Google).RulesFor(robots.Agent{})
 	text, err := json.Marshal(NewExplanation(rules.Explain(u), "abc", aiuse.Signals{{Field: "content-usage"}}))
 	if err != nil {
 		t.Fatal(err)

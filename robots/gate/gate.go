@@ -29,7 +29,8 @@ func New(cfg Config, notes storage.Notes) *Gate {
 	return &Gate{
 		cfg: cfg,
 		records: recordStore{
-			notes: notes, dialect: cfg.Dialect, userAgent: cfg.UserAgent, maxVersions: cfg.MaxVersions, maxArchiveBytes: cfg.MaxArchiveBytes,
+			notes: notes, dialect: cfg.Dialect, userAgent: cfg.UserAgent, maxVersions: cfg.MaxVersions,
+			maxArchiveBytes: cfg.MaxArchiveBytes,
 		},
 		cache: originCache{maxOrigins: cfg.MaxCachedOrigins, entries: make(map[decorum.Origin]*originEntry)},
 	}
@@ -104,9 +105,12 @@ func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 
 // reserveRobotsFetch takes the fetch lease of e and returns the Clearance for a visit to u, which is
 // the robots.txt of o or the target of its redirects. The caller holds e.mu.
-func (g *Gate) reserveRobotsFetch(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
-	e.inFlightFetch = fetchLease{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchLeaseTimeout), redirectCount: redirects}
-	return Clearance{gate: g, url: u, origin: o, verdict: robots.Verdict{Allowed: true}, fetchID: e.inFlightFetch.id, redirectCount: redirects}
+func (g *Gate) reserveRobotsFetch(now time.Time, e *originEntry, o decorum.Origin,
+	u decorum.URL, redirects int) Clearance {
+	e.inFlightFetch = fetchLease{id: g.lastFetchID.Add(1),
+		expiresAt: now.Add(g.cfg.FetchLeaseTimeout), redirectCount: redirects}
+	return Clearance{gate: g, url: u, origin: o, verdict: robots.Verdict{Allowed: true},
+		fetchID: e.inFlightFetch.id, redirectCount: redirects}
 }
 
 // CancelFetch returns a Clearance for a robots.txt whose visit the caller did not make or aborted, so
@@ -172,7 +176,9 @@ func (g *Gate) CleanURL(u decorum.URL) decorum.URL {
 // delay between two requests (Rules.DelayAt), and the earliest time at which the visit hours permit
 // the next one (Rules.NextAllowedTime). It uses the rules even if they are too old or the origin is
 // postponed. Without known rules it returns 0 and now.
-func (g *Gate) DelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (delay time.Duration, nextOpen time.Time, err error) {
+func (g *Gate) DelayAndNextAllowedTime(
+	ctx context.Context, o decorum.Origin, now time.Time,
+) (delay time.Duration, nextOpen time.Time, err error) {
 	rules, err := g.Rules(ctx, o)
 	if err != nil || rules == nil {
 		return 0, now, err
@@ -182,7 +188,8 @@ func (g *Gate) DelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, no
 
 // postponedError returns the error for pages of an origin in state s that wait until the given time.
 func (g *Gate) postponedError(s *originState, until time.Time, reason string) *OriginPostponedError {
-	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, ConsecutiveFailures: s.failures, Reason: reason}
+	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures,
+		ConsecutiveFailures: s.failures, Reason: reason}
 	if s.pendingRedirect != nil {
 		c.RedirectURL, c.RedirectPendingSince = s.pendingRedirect.parsedTarget, s.pendingRedirect.Since
 	}

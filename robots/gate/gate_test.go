@@ -18,7 +18,8 @@ func (s *gateTest) wantCheck(u decorum.URL, want string) (Clearance, error) {
 	s.t.Helper()
 	peeked, peekErr := s.gate.Peek(s.t.Context(), s.now, u)
 	c, err := s.check(u)
-	if peeked != (err == nil && !c.IsForRobots() || errors.Is(err, decorum.Disallowed)) || fmt.Sprint(peekErr) != fmt.Sprint(err) {
+	if peeked != (err == nil && !c.IsForRobots() || errors.Is(err, decorum.Disallowed)) ||
+		fmt.Sprint(peekErr) != fmt.Sprint(err) {
 		s.t.Errorf("Peek(%v) = %v, %v; Check says %v, %v", u, peeked, peekErr, c.IsForRobots(), err)
 	}
 	got := "open"
@@ -75,7 +76,8 @@ func TestStatus(t *testing.T) {
 			for ; next <= row.to; next++ {
 				s := newGateTest(t, Config{})
 				result := s.fetchRobots(b, respondWith(next, someRules))
-				if result.Outcome != row.outcome || result.HasRulesInForce != (row.b == pageCleared) || (result.PostponedErr == nil) != result.HasRulesInForce {
+				if result.Outcome != row.outcome || result.HasRulesInForce != (row.b == pageCleared) ||
+					(result.PostponedErr == nil) != result.HasRulesInForce {
 					t.Errorf("status %d: result %+v, want outcome %v", next, result, row.outcome)
 				}
 				s.wantCheck(a, row.a)
@@ -149,7 +151,8 @@ func TestRecordFetchResult(t *testing.T) {
 	// sha256sum of someRules
 	want := FetchSummary{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules}
 	c, _ := s.wantCheck(b, pageCleared)
-	if c.URL() != b || c.RobotsOrigin() != b.Origin() || c.IsForRobots() || c.redirectCount != 0 || !c.Verdict().Allowed || c.FetchSummary() != want {
+	if c.URL() != b || c.RobotsOrigin() != b.Origin() || c.IsForRobots() || c.redirectCount != 0 ||
+		!c.Verdict().Allowed || c.FetchSummary() != want {
 		t.Errorf("clearance for %v, verdict %+v, file %+v, want file %+v", c.URL(), c.Verdict(), c.FetchSummary(), want)
 	}
 	_, err = s.wantCheck(a, disallowed)
@@ -211,22 +214,26 @@ func TestRobotsURLIsAPage(t *testing.T) {
 // these are no longer in force for a second page.
 func TestClearanceForURL(t *testing.T) {
 	s := newGateTest(t, Config{})
-	page, file := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://example.com/.well-known/tdmrep.json")
+	page, file := robotstest.URL(t, "https://example.com/b"),
+		robotstest.URL(t, "https://example.com/.well-known/tdmrep.json")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n"))
 	s.now = s.now.Add(time.Hour)
 	c, _ := s.wantCheck(page, pageCleared)
 	also, err := c.ClearOtherURL(file)
-	if err != nil || also.URL() != file || also.IsForRobots() || also.FetchSummary() != c.FetchSummary() || also.RobotsOrigin() != c.RobotsOrigin() {
+	if err != nil || also.URL() != file || also.IsForRobots() || also.FetchSummary() != c.FetchSummary() ||
+		also.RobotsOrigin() != c.RobotsOrigin() {
 		t.Errorf("cleared as %+v, %v", also, err)
 	}
-	if no, err := c.ClearOtherURL(robotstest.URL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.WasIssued() {
+	if no, err := c.ClearOtherURL(robotstest.URL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) ||
+		no.WasIssued() {
 		t.Errorf("%+v, %v, want it disallowed", no, err)
 	}
 	lookup, _ := s.wantCheck(page, robotsFirst) // the rules have cleared a page
 	for name, no := range map[string]struct {
 		c Clearance
 		u decorum.URL
-	}{"another origin": {c, robotstest.URL(t, "http://example.com/b")}, "a robots.txt": {lookup, file}, "nothing": {Clearance{}, file}} {
+	}{"another origin": {c, robotstest.URL(t, "http://example.com/b")}, "a robots.txt": {lookup, file},
+		"nothing": {Clearance{}, file}} {
 		if also, err := no.c.ClearOtherURL(no.u); !errors.Is(err, decorum.Invalid) || also.WasIssued() {
 			t.Errorf("%s: %+v, %v, want it refused", name, also, err)
 		}
@@ -279,10 +286,12 @@ func TestNotesFail(t *testing.T) {
 	s.notes.failing = false
 	c := s.wantRobotsFetch(page)
 	s.notes.failing = true
-	if _, err := s.gate.RecordFetch(t.Context(), s.now, c, respondWith(200)(page), nil); !errors.Is(err, errNotesFailed) {
+	if _, err := s.gate.RecordFetch(t.Context(), s.now, c, respondWith(200)(page),
+		nil); !errors.Is(err, errNotesFailed) {
 		t.Errorf("RecordFetch: %v", err)
 	}
-	if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, page, robotstest.URL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
+	if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, page,
+		robotstest.URL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
 		t.Errorf("CheckRobotsRedirect: %v", err)
 	}
 	s.wantCheck(page, pending)
@@ -350,8 +359,10 @@ func TestGateConfig(t *testing.T) {
 }
 
 func TestOutcomeNames(t *testing.T) {
-	for want, o := range map[string]Outcome{"unknown": OutcomeUnknown, "rules": OutcomeRules, "allow_all": OutcomeAllowAll,
-		"disallow_all": OutcomeDisallowAll, "cached_rules": OutcomeCachedRules, "following": OutcomeRedirected, "Outcome(9)": 9} {
+	for want, o := range map[string]Outcome{"unknown": OutcomeUnknown, "rules": OutcomeRules,
+		"allow_all":    OutcomeAllowAll,
+		"disallow_all": OutcomeDisallowAll, "cached_rules": OutcomeCachedRules,
+		"following": OutcomeRedirected, "Outcome(9)": 9} {
 		if got := fmt.Sprint(o); got != want {
 			t.Errorf("Outcome(%d) = %q, want %q", uint8(o), got, want)
 		}

@@ -38,15 +38,18 @@ const maxGrace = day
 // hasRulesInForce reports whether the rules of s decide at the time now. s may be nil, which means
 // no.
 func (s *originState) hasRulesInForce(now time.Time) bool {
-	return s != nil && !s.arePagesPostponed && (now.Before(s.expiresAt) || now.Before(s.unusedRulesValidUntil) && !s.hasClearedPage.Load())
+	return s != nil && !s.arePagesPostponed &&
+		(now.Before(s.expiresAt) || now.Before(s.unusedRulesValidUntil) && !s.hasClearedPage.Load())
 }
 
 // currentState returns the state of the origin. It reads the record again if the state is not cached,
 // has expired or waits for the target of a redirect, because another Gate may have stored a newer
 // one. The caller holds e.mu.
-func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin, e *originEntry) (*originState, error) {
+func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin,
+	e *originEntry) (*originState, error) {
 	s := e.state.Load()
-	if s != nil && (e.inFlightFetch.isActive(now) || s.pendingRedirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
+	if s != nil && (e.inFlightFetch.isActive(now) || s.pendingRedirect == nil &&
+		now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
 		return s, nil
 	}
 	r, err := g.records.loadRecord(ctx, o)
@@ -67,14 +70,16 @@ const maxClockSkew = time.Hour
 
 // compileState compiles the record r for the agent of the Gate. file is the parsed file of r.
 func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
-	s := &originState{failures: r.ConsecutiveFailures, pendingRedirect: r.PendingRedirect, arePagesPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
+	s := &originState{failures: r.ConsecutiveFailures, pendingRedirect: r.PendingRedirect,
+		arePagesPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
 	// The last response gives the rules and their validity.
 	if a := r.LastResponse; a != nil {
 		s.fetchSummary = FetchSummary{SHA256: a.SHA256, FetchedAt: a.FetchedAt, Outcome: OutcomeAllowAll}
 		s.rules = robots.AllowAll()
 		if a.IsRobotsFile {
 			s.fetchSummary.Outcome = OutcomeRules
-			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
+			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent),
+				aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
 		}
 		// The Gate that stored the record may have a longer MaxTTL.
 		s.expiresAt = timecmp.Earlier(a.ExpiresAt, a.FetchedAt.Add(g.cfg.MaxTTL))
@@ -114,5 +119,6 @@ func (g *Gate) parseStoredFile(r *originRecord) *robots.File {
 	if r.LastResponse == nil || !r.LastResponse.IsRobotsFile {
 		return new(robots.File)
 	}
-	return robots.ParseOptions{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions, MaxBytes: robots.MaxFileBytes}.Parse(r.LastResponse.body)
+	return robots.ParseOptions{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions,
+		MaxBytes: robots.MaxFileBytes}.Parse(r.LastResponse.body)
 }

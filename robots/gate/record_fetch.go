@@ -11,7 +11,8 @@ import (
 // redirect: the response, or the error of a fetch without one. If the fetch lease of c has expired and
 // another Clearance has it, RecordFetch ignores the result and returns the current state of the
 // origin. Its error comes from storage.Notes, or is of kind Invalid if c is not for a robots.txt.
-func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (RecordFetchResult, error) {
+func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response,
+	fetchErr error) (RecordFetchResult, error) {
 	if c.gate != g || !c.IsForRobots() {
 		return RecordFetchResult{}, newGateError(c.url, decorum.Invalid, errNotRobotsClearance)
 	}
@@ -35,7 +36,8 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 }
 
 // applyResponse stores a response in the record and ends the fetch lease. The caller holds e.mu.
-func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (RecordFetchResult, error) {
+func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry,
+	classified classifiedResponse) (RecordFetchResult, error) {
 	r, err := g.records.loadRecord(ctx, c.origin)
 	if err != nil {
 		return RecordFetchResult{}, err
@@ -47,12 +49,14 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		if c.redirectCount > 0 {
 			classified.finalResponse.RedirectedTo = c.url.String()
 		}
-		if err := g.records.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
+		if err := g.records.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse,
+			classified.finalResponse); err != nil {
 			return RecordFetchResult{}, err
 		}
 		r.recordResponse(now, classified.finalResponse)
 	case classified.failure != nil:
-		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1), g.cfg.MinOutageForCachedRules)
+		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1),
+			g.cfg.MinOutageForCachedRules)
 	default:
 		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)
 	}

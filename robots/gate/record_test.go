@@ -16,11 +16,14 @@ func TestRecordRoundTrip(t *testing.T) {
 	u := robotstest.URL(t, "https://b.test/r.txt?x=%22")
 	for name, r := range map[string]originRecord{
 		"nothing": {},
-		"no file": {LastResponse: &storedResponse{Status: 404, FetchedAt: now, ExpiresAt: now.Add(day)}, LastAttempt: now},
+		"no file": {LastResponse: &storedResponse{Status: 404, FetchedAt: now, ExpiresAt: now.Add(day)},
+			LastAttempt: now},
 		"all": {
-			LastResponse: &storedResponse{Status: 200, IsRobotsFile: true, SHA256: "ab", FetchedAt: now, ExpiresAt: now.Add(day),
+			LastResponse: &storedResponse{Status: 200, IsRobotsFile: true, SHA256: "ab",
+				FetchedAt: now, ExpiresAt: now.Add(day),
 				ETag: `W/"é"`, LastModified: "x", body: []byte("\x00\xff\nUser-agent: *")},
-			Outage:              &outage{Since: now, RetryAt: now.Add(time.Hour), Reason: "robots.txt: status 500", PastLimit: true},
+			Outage: &outage{Since: now, RetryAt: now.Add(time.Hour),
+				Reason: "robots.txt: status 500", PastLimit: true},
 			PendingRedirect:     &pendingRedirect{Target: u.String(), Count: 3, Since: now, parsedTarget: u},
 			ConsecutiveFailures: 7, LastAttempt: now,
 		},
@@ -52,7 +55,9 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("\x02{}"))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01{}"))
 	f.Add([]byte(`)` + `{"hop":{"url":"https://b.test/","count":1}}`))
-	f.Add([]byte("\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
+	f.Add(
+		[]byte(
+			"\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
 	s := newGateTest(f, Config{})
 	page := robotstest.URL(f, "https://example.com/b")
 	c := s.wantRobotsFetch(page)

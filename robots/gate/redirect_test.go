@@ -14,7 +14,8 @@ import (
 func (s *gateTest) checkRedirect(result RecordFetchResult) Clearance {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, result.RedirectURL, result.Origin)
-	if err != nil || c.URL() != result.RedirectURL || c.RobotsOrigin() != result.Origin || !c.IsForRobots() || !c.WasIssued() {
+	if err != nil || c.URL() != result.RedirectURL || c.RobotsOrigin() != result.Origin ||
+		!c.IsForRobots() || !c.WasIssued() {
 		s.t.Fatalf("CheckRobotsRedirect(%v) = %v for %v, %v", result.RedirectURL, c.URL(), c.RobotsOrigin(), err)
 	}
 	return c
@@ -40,7 +41,8 @@ func TestRedirectChain(t *testing.T) {
 	page := robotstest.URL(t, "http://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
-		if result.HasRulesInForce || result.Outcome != OutcomeRedirected || result.PostponedErr == nil || result.RedirectURL.IsZero() {
+		if result.HasRulesInForce || result.Outcome != OutcomeRedirected || result.PostponedErr == nil ||
+			result.RedirectURL.IsZero() {
 			t.Fatalf("result = %+v, want a redirect", result)
 		}
 		if result.PostponedErr.ConsecutiveFailures != 0 {
@@ -58,7 +60,8 @@ func TestRedirectChain(t *testing.T) {
 	}
 	last := s.checkRedirect(result)
 	result = s.recordFetch(last, respondWith(200, someRules)(last.URL()))
-	if !result.HasRulesInForce || result.Outcome != OutcomeRules || result.Origin != page.Origin() || !result.RedirectURL.IsZero() {
+	if !result.HasRulesInForce || result.Outcome != OutcomeRules || result.Origin != page.Origin() ||
+		!result.RedirectURL.IsZero() {
 		t.Errorf("result = %+v", result)
 	}
 	s.wantCheck(page, pageCleared) // FETCH-04: the rules apply to the origin of the first request,
@@ -131,11 +134,19 @@ func TestBlockedHop(t *testing.T) {
 		blocked bool
 	}{
 		{"known rules", func(s *gateTest) { s.fetchRobots(target, respondWith(200, private)) }, true},
-		{"known in the notes", func(s *gateTest) { s.fetchRobots(target, respondWith(200, private)); s.restart() }, true},
+		{"known in the notes", func(s *gateTest) {
+			s.fetchRobots(target, respondWith(200, private))
+			s.restart()
+		}, true},
 		{"nothing is known", func(*gateTest) {}, false},
-		{"rules too old", func(s *gateTest) { s.fetchRobots(target, respondWith(200, private)); s.now = s.now.Add(day) }, false},
+		{"rules too old", func(s *gateTest) {
+			s.fetchRobots(target, respondWith(200, private))
+			s.now = s.now.Add(day)
+		}, false},
 		{"target closed", func(s *gateTest) { s.fetchRobots(target, failDownload) }, false},
-		{"rules for others", func(s *gateTest) { s.fetchRobots(target, respondWith(200, "User-agent: otherbot\nDisallow: /\n")) }, false},
+		{"rules for others", func(s *gateTest) {
+			s.fetchRobots(target, respondWith(200, "User-agent: otherbot\nDisallow: /\n"))
+		}, false},
 	} {
 		t.Run("FETCH-05/"+test.name, func(t *testing.T) {
 			s := newGateTest(t, Config{})
@@ -209,7 +220,8 @@ func TestRedirectHandedOutTwice(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	first, second := s.checkRedirect(result), s.checkRedirect(result)
-	if l := s.recordFetch(first, respondWith(404)(first.URL())); l.HasRulesInForce || l.Outcome != OutcomeRedirected || !l.RedirectURL.IsZero() {
+	if l := s.recordFetch(first, respondWith(404)(first.URL())); l.HasRulesInForce ||
+		l.Outcome != OutcomeRedirected || !l.RedirectURL.IsZero() {
 		t.Errorf("result of the late answer: %+v", l)
 	}
 	s.wantCheck(page, pending)
@@ -237,7 +249,8 @@ func TestLostRedirect(t *testing.T) {
 	for stuck := range 4 {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
 			result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
-			if c := result.PostponedErr; c.ConsecutiveFailures != stuck || c.Suspended != (stuck >= 3) || !c.Until.Equal(s.now.Add(15*time.Minute)) {
+			if c := result.PostponedErr; c.ConsecutiveFailures != stuck || c.Suspended != (stuck >= 3) ||
+				!c.Until.Equal(s.now.Add(15*time.Minute)) {
 				t.Errorf("postponed %+v", c)
 			}
 			_, err := s.wantCheck(page, pending)

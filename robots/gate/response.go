@@ -48,7 +48,8 @@ func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Respons
 	}
 	if err != nil || res == nil {
 		// FETCH-18, FETCH-19
-		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}}
+		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err),
+			backoffBounds: g.cfg.Backoff}}
 	}
 	switch s := res.Status; {
 	case s >= 200 && s <= 299:
@@ -82,7 +83,8 @@ func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResp
 func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	return &storedResponse{
 		Status: res.Status, FetchedAt: now, ExpiresAt: now.Add(g.cfg.responseTTL(res.Header)),
-		ETag: truncateForStorage(res.Header.Get("ETag")), LastModified: truncateForStorage(res.Header.Get("Last-Modified")),
+		ETag:         truncateForStorage(res.Header.Get("ETag")),
+		LastModified: truncateForStorage(res.Header.Get("Last-Modified")),
 	}
 }
 
@@ -183,12 +185,14 @@ func parseWholeSeconds(s string) (time.Duration, bool) {
 func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) classifiedResponse {
 	switch {
 	case isLocallyRefusedOrCanceled(err):
-		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}}
+		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err),
+			backoffBounds: g.cfg.Backoff}}
 	case err != nil || res == nil:
 		failure := fetchFailure{backoffBounds: g.cfg.Backoff}
 		return classifiedResponse{finalResponse: g.newUnrestrictedResponse(now, 0, &failure)}
 	case res.Status == http.StatusTooManyRequests, res.Status >= 500:
-		return classifiedResponse{finalResponse: g.newUnrestrictedResponse(now, res.Status, newServerFailure(now, res, g.cfg.Backoff))}
+		return classifiedResponse{finalResponse: g.newUnrestrictedResponse(now, res.Status,
+			newServerFailure(now, res, g.cfg.Backoff))}
 	case res.Status != http.StatusOK, len(res.Body) > robots.MaxYandexFileBytes, !isTextResponse(res):
 		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)}
 	}

@@ -95,7 +95,8 @@ func FuzzGateHeaders(f *testing.F) {
 		if d := cfg.responseTTL(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
 			t.Errorf("Cache-Control %q: valid for %v", cacheControl, d)
 		}
-		if d := newServerFailure(now, res, cfg.Backoff503).retryDelay(1); d < cfg.Backoff503.First || d > maxRetryAfter {
+		if d := newServerFailure(now, res, cfg.Backoff503).retryDelay(1); d < cfg.Backoff503.First ||
+			d > maxRetryAfter {
 			t.Errorf("Retry-After %q: wait %v", retry, d)
 		}
 	})

@@ -14,7 +14,8 @@ import (
 // as if there were no file (FETCH-05), and the error is of kind Dropped with a
 // *RedirectDisallowedError. If the Gate no longer waits for this redirect, the error is of kind
 // Dropped without one.
-func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
+func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL,
+	origin decorum.Origin) (Clearance, error) {
 	if u.IsZero() || origin.IsZero() {
 		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("the URL or the origin is empty"))
 	}
@@ -31,7 +32,8 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 		return Clearance{}, err
 	}
 	// Another visit may have ended the fetch, or may be in progress for another redirect.
-	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u || e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
+	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u || e.inFlightFetch.isActive(now) &&
+		e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
 		return Clearance{}, newGateError(u, decorum.Dropped, errUnexpectedRedirect)
 	}
 	c := g.reserveRobotsFetch(now, e, origin, u, s.pendingRedirect.Count)
@@ -44,7 +46,8 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if err != nil {
 		return Clearance{}, err
 	}
-	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{FetchResult: result, Refusal: disallowed})
+	return Clearance{}, newGateError(u, decorum.Dropped,
+		&RedirectDisallowedError{FetchResult: result, Refusal: disallowed})
 }
 
 var (

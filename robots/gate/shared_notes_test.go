@@ -72,7 +72,8 @@ func TestGatesByUserAgent(t *testing.T) {
 	notes := openNotes(t, file)
 	server := &cloakingServer{requestCounts: map[string]int{}}
 	gate := func(agent string, dialect robots.Dialect) *Gate {
-		return New(Config{Agent: robots.AgentFromName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
+		return New(Config{Agent: robots.AgentFromName(agent), UserAgent: agent, Dialect: dialect,
+			SessionStart: testStart.Add(-time.Hour)}, notes)
 	}
 	a, b, yandex := gate("a", robots.Google), gate("b", robots.Google), gate("a", robots.Yandex)
 	u := robotstest.URL(t, "https://example.com/not-for-a")

@@ -99,7 +99,8 @@ func TestRetries(t *testing.T) {
 		{"FETCH-11/429", Config{}, respondWith(429), minutes(5, 10)},
 		{"FETCH-11/no response", Config{}, failDownload, minutes(5, 10)},
 		{"Q-21/settings", Config{Backoff: Backoff{time.Minute, 3 * time.Minute}}, failDownload, minutes(1, 2, 3)},
-		{"Q-21/first longer than the default bound", Config{Backoff503: Backoff{First: time.Hour}}, respondWith(503), minutes(60, 60)},
+		{"Q-21/first longer than the default bound", Config{Backoff503: Backoff{First: time.Hour}},
+			respondWith(503), minutes(60, 60)},
 		{"Q-21/Retry-After", Config{}, respondWith(503, "Retry-After", "1800"), minutes(30, 30)},
 		{"Q-21/Retry-After of 429", Config{}, respondWith(429, "Retry-After", "5400"), minutes(90, 90)},
 		{"Q-21/shorter Retry-After", Config{}, respondWith(500, "Retry-After", "420"), minutes(7, 10, 20)},
@@ -112,7 +113,8 @@ func TestRetries(t *testing.T) {
 			for i, wait := range test.waits {
 				result := s.fetchRobots(page, test.answer)
 				want := OriginPostponedError{Until: s.now.Add(wait), Suspended: i >= 2, ConsecutiveFailures: i + 1}
-				if got := result.PostponedErr; !got.Until.Equal(want.Until) || got.Suspended != want.Suspended || got.ConsecutiveFailures != want.ConsecutiveFailures {
+				if got := result.PostponedErr; !got.Until.Equal(want.Until) || got.Suspended != want.Suspended ||
+					got.ConsecutiveFailures != want.ConsecutiveFailures {
 					t.Errorf("after failure %d: %+v, want %+v", i+1, got, want)
 				}
 				s.now = s.now.Add(wait - time.Nanosecond)
@@ -162,16 +164,24 @@ func TestOutage(t *testing.T) {
 	}{
 		{"FETCH-13", Config{}, []outagePhase{{1, good}, {32, respondWith(500)}}, OutcomeCachedRules},
 		{"FETCH-13/no response", Config{}, []outagePhase{{1, good}, {32, failDownload}}, OutcomeCachedRules},
-		{"FETCH-13/all kinds of errors", Config{}, []outagePhase{{1, good}, {10, respondWith(503)}, {10, failDownload}, {12, respondWith(429)}}, OutcomeCachedRules},
-		{"FETCH-13/the last copy was none", Config{}, []outagePhase{{1, good}, {1, respondWith(404)}, {32, failDownload}}, OutcomeAllowAll},
+		{"FETCH-13/all kinds of errors", Config{}, []outagePhase{{1, good}, {10, respondWith(503)}, {10, failDownload},
+			{12, respondWith(429)}}, OutcomeCachedRules},
+		{"FETCH-13/the last copy was none", Config{},
+			[]outagePhase{{1, good}, {1, respondWith(404)}, {32, failDownload}}, OutcomeAllowAll},
 		{"FETCH-14", Config{}, []outagePhase{{32, respondWith(500)}}, OutcomeAllowAll},
-		{"FETCH-15/a 404 between", Config{}, []outagePhase{{20, respondWith(500)}, {1, respondWith(404)}, {20, respondWith(500)}}, OutcomeDisallowAll},
-		{"FETCH-15/a file between", Config{}, []outagePhase{{31, failDownload}, {1, good}, {31, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-15/a week unseen", Config{}, []outagePhase{{20, failDownload}, {6, nil}, {6, failDownload}}, OutcomeAllowAll},
-		{"FETCH-15/longer unseen", Config{}, []outagePhase{{20, failDownload}, {7, nil}, {20, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-15/a 404 between", Config{},
+			[]outagePhase{{20, respondWith(500)}, {1, respondWith(404)}, {20, respondWith(500)}}, OutcomeDisallowAll},
+		{"FETCH-15/a file between", Config{}, []outagePhase{{31, failDownload}, {1, good}, {31, failDownload}},
+			OutcomeDisallowAll},
+		{"FETCH-15/a week unseen", Config{}, []outagePhase{{20, failDownload}, {6, nil}, {6, failDownload}},
+			OutcomeAllowAll},
+		{"FETCH-15/longer unseen", Config{}, []outagePhase{{20, failDownload}, {7, nil}, {20, failDownload}},
+			OutcomeDisallowAll},
 		{"FETCH-16/day 30", Config{}, []outagePhase{{1, good}, {31, respondWith(500)}}, OutcomeDisallowAll},
-		{"FETCH-16/setting", Config{MinOutageForCachedRules: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-13/setting", Config{MinOutageForCachedRules: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
+		{"FETCH-16/setting", Config{MinOutageForCachedRules: 2 * day},
+			[]outagePhase{{3, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-13/setting", Config{MinOutageForCachedRules: 2 * day},
+			[]outagePhase{{4, failDownload}}, OutcomeAllowAll},
 		{"FETCH-11", Config{}, []outagePhase{{40, failDownload}, {1, good}}, OutcomeRules},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -251,7 +261,8 @@ func TestNoteHoldsOneBody(t *testing.T) {
 	for range 3 {
 		s.now = s.now.Add(day)
 		s.fetchRobots(page, failDownload)
-		if n := len(s.notes.notes[noteID{page.Origin(), "robots"}]); n < robots.MaxFileBytes || n > robots.MaxFileBytes+2000 {
+		if n := len(s.notes.notes[noteID{page.Origin(), "robots"}]); n < robots.MaxFileBytes ||
+			n > robots.MaxFileBytes+2000 {
 			t.Errorf("note of %d bytes, want one body of at most 500 KiB", n)
 		}
 	}
@@ -266,7 +277,8 @@ func TestValidatorsAreKept(t *testing.T) {
 			"Etag": {`"x"`}, "Last-Modified": {"Sun, 01 Mar 2026 12:00:00 GMT" + string(make([]byte, 5000))}}}
 	})
 	r, err := decodeOriginRecord(s.notes.notes[noteID{page.Origin(), "robots"}])
-	if err != nil || r.LastResponse.ETag != `"x"` || len(r.LastResponse.LastModified) != 512 || r.LastResponse.Status != 200 {
+	if err != nil || r.LastResponse.ETag != `"x"` || len(r.LastResponse.LastModified) != 512 ||
+		r.LastResponse.Status != 200 {
 		t.Errorf("record = %+v, %v", r.LastResponse, err)
 	}
 }
@@ -274,7 +286,8 @@ func TestValidatorsAreKept(t *testing.T) {
 // TestClockSetBack proves that a record from the future is not valid for years.
 func TestClockSetBack(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
-	for name, answer := range map[string]func(decorum.URL) *decorum.Response{"rules": respondWith(200), "closed": failDownload} {
+	for name, answer := range map[string]func(decorum.URL) *decorum.Response{
+		"rules": respondWith(200), "closed": failDownload} {
 		s := newGateTest(t, Config{})
 		s.fetchRobots(page, answer)
 		s.restart()

@@ -37,7 +37,8 @@ func TestGateVerdictFunc(t *testing.T) {
 		if (checkErr == nil) != want.Allowed {
 			t.Errorf("%s: Check says %v", path, checkErr)
 		}
-		if err := s.gate.CheckKnown(t.Context(), s.now, u); fmt.Sprint(err) != fmt.Sprint(checkErr) || errors.Is(err, decorum.Disallowed) == want.Allowed {
+		if err := s.gate.CheckKnown(t.Context(), s.now, u); fmt.Sprint(err) != fmt.Sprint(checkErr) ||
+			errors.Is(err, decorum.Disallowed) == want.Allowed {
 			t.Errorf("%s: CheckKnown says %v, and Check %v", path, err, checkErr)
 		}
 	}

@@ -31,7 +31,8 @@ type archivedVersion struct {
 // archiveVersionIfReplaced archives the previous file of an origin if current replaces it, and sets
 // current.FirstSeen. It writes nothing unless the file has changed. The caller writes the record
 // afterwards: if a crash prevents that, the next fetch archives the same file again.
-func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
+func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, previous,
+	current *storedResponse) error {
 	if current.IsRobotsFile {
 		current.FirstSeen = current.FetchedAt
 	}
@@ -59,7 +60,8 @@ func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Or
 	// Put the previous file first, and delete the oldest beyond the limits.
 	var body []byte
 	if previous != nil && indexOfVersionWithHash(files, previous.SHA256) < 0 {
-		v := FileVersion{SHA256: previous.SHA256, Size: len(previous.body), FirstSeen: previous.firstSeen(), RedirectedTo: previous.RedirectedTo}
+		v := FileVersion{SHA256: previous.SHA256, Size: len(previous.body), FirstSeen: previous.firstSeen(),
+			RedirectedTo: previous.RedirectedTo}
 		files = slices.Insert(files, 0, archivedVersion{v, unusedVersionSlot(files)})
 		body = previous.body
 	}
@@ -102,7 +104,8 @@ func (s *recordStore) selectVersionsToKeep(files []archivedVersion) []archivedVe
 
 // saveArchivedVersions replaces the list before by files. It writes body as the first of files,
 // unless body is nil, and deletes the notes of files that are no longer in the list.
-func (s *recordStore) saveArchivedVersions(ctx context.Context, o decorum.Origin, before, files []archivedVersion, body []byte) error {
+func (s *recordStore) saveArchivedVersions(ctx context.Context, o decorum.Origin, before,
+	files []archivedVersion, body []byte) error {
 	// Write the list last: after a crash it may name a missing file, which FileBodyByHash detects.
 	for _, f := range before {
 		if indexOfVersionWithHash(files, f.SHA256) < 0 {
@@ -150,7 +153,8 @@ func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []F
 		return nil, err
 	}
 	if a := r.LastResponse; a != nil && a.IsRobotsFile {
-		versions = append(versions, FileVersion{SHA256: a.SHA256, Size: len(a.body), FirstSeen: a.firstSeen(), RedirectedTo: a.RedirectedTo})
+		versions = append(versions, FileVersion{SHA256: a.SHA256, Size: len(a.body), FirstSeen: a.firstSeen(),
+			RedirectedTo: a.RedirectedTo})
 	}
 	files, err := g.records.archivedVersions(ctx, o)
 	for _, f := range files {

@@ -116,7 +116,8 @@ func TestVersionsAreBounded(t *testing.T) {
 				if want := testStart.AddDate(0, 0, 49-i); !v.FirstSeen.Equal(want) {
 					t.Errorf("version %d was first received at %v, want %v", i, v.FirstSeen, want)
 				}
-				if body, err := s.gate.FileBodyByHash(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes || err != nil {
+				if body, err := s.gate.FileBodyByHash(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes ||
+					err != nil {
 					t.Errorf("version %d has %d bytes, %v", i, len(body), err)
 				}
 			}
@@ -161,7 +162,8 @@ func TestVersionsAfterCrash(t *testing.T) {
 		for i, text := range []string{"A", "C", "B"} {
 			body, err := s.gate.FileBodyByHash(t.Context(), page.Origin(), hashOf(text))
 			if versions[i].SHA256 != hashOf(text) || err != nil || string(body) != text {
-				t.Errorf("after %d writes: version %d is %+v, of %s there is %q, %v", writes, i, versions[i], text, body, err)
+				t.Errorf("after %d writes: version %d is %+v, of %s there is %q, %v", writes, i,
+					versions[i], text, body, err)
 			}
 		}
 	}

@@ -25,8 +25,10 @@ func TestYandexFailureHolds(t *testing.T) {
 	}{
 		{"FETCH-21", respondWith(http.StatusNotFound), day},
 		{"FETCH-22/503", respondWith(http.StatusServiceUnavailable), time.Hour},
-		{"FETCH-22/429 that asks for more", respondWith(http.StatusTooManyRequests, "Retry-After", "7200"), 2 * time.Hour},
-		{"FETCH-22/500 that asks for a week", respondWith(http.StatusInternalServerError, "Retry-After", "604800"), day},
+		{"FETCH-22/429 that asks for more", respondWith(http.StatusTooManyRequests, "Retry-After", "7200"),
+			2 * time.Hour},
+		{"FETCH-22/500 that asks for a week", respondWith(http.StatusInternalServerError, "Retry-After", "604800"),
+			day},
 		{"FETCH-24", failDownload, time.Hour},
 		{"FETCH-25", respondWith(http.StatusFound, "Location", "/r.txt"), day},
 	} {

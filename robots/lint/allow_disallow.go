@@ -20,7 +20,8 @@ const (
 // never win, and rules that a robot of the 1994 standard reads differently.
 func (l *linter) lintRules(body []byte) {
 	file := l.opts.Parse(body)
-	r := ruleLinter{parsed1994File: parseOriginal1994(l.text), lines: l.lines, neverWinsFindings: make(map[int]Finding), winningLines: make(map[int]bool)}
+	r := ruleLinter{parsed1994File: parseOriginal1994(l.text), lines: l.lines, neverWinsFindings: make(map[int]Finding),
+		winningLines: make(map[int]bool)}
 	// Check the rules of each agent, but those that several agents share only once.
 	linted := make(map[string]bool) // by lineNumbers
 	remaining := maxComparedRules
@@ -47,7 +48,8 @@ func (l *linter) lintRules(body []byte) {
 		}
 	}
 	for i, reason := range original1994Reasons {
-		r.original1994Findings[i].addFindingIfAny(l, Hint, reason.requirement, reason.message, "a robot of the 1994 standard reads it differently", reason.advice)
+		r.original1994Findings[i].addFindingIfAny(l, Hint, reason.requirement, reason.message,
+			"a robot of the 1994 standard reads it differently", reason.advice)
 	}
 }
 
@@ -102,7 +104,8 @@ func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Find
 		return Finding{}, false
 	}
 	f := Finding{rl.Line, Warning, "PREC-01", fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)),
-		fmt.Sprintf("wherever it matches, %q on line %d matches too and wins", truncateForMessage(best.Text), best.Line),
+		fmt.Sprintf("wherever it matches, %q on line %d matches too and wins",
+			truncateForMessage(best.Text), best.Line),
 		"remove it"}
 	switch {
 	case best.Allow != rl.Allow:

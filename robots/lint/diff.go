@@ -63,7 +63,8 @@ func (c FileChanges) IsEmpty() bool {
 
 // isEmpty reports whether nothing changes for the agent.
 func (c *AgentChange) isEmpty() bool {
-	return len(c.AddedRules)+len(c.RemovedRules) == 0 && c.OldDelay == c.NewDelay && slices.Equal(c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines)
+	return len(c.AddedRules)+len(c.RemovedRules) == 0 && c.OldDelay == c.NewDelay &&
+		slices.Equal(c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines)
 }
 
 // Diff compares the effects of two versions of a file. Order, comments and spelling do not matter. Its

@@ -31,7 +31,8 @@ func ExampleDiff() {
 	after := robots.Parse([]byte("User-agent: *\nDisallow: /c\nAllow: /cart/help\nCrawl-delay: 10\n"), robots.Google)
 	changes := lint.Diff(before, after)
 	for _, a := range changes.AgentChanges {
-		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.AddedRules, a.RemovedRules, a.NewDelay, a.OldDelay)
+		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.AddedRules,
+			a.RemovedRules, a.NewDelay, a.OldDelay)
 	}
 	fmt.Println("sitemaps removed:", changes.SitemapsRemoved)
 	// Output:

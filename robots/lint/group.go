@@ -23,7 +23,9 @@ func (l *linter) lintGroups() {
 		}
 	}
 	if g.inAgentRun && g.sawAgentLine {
-		l.addFinding(g.lastAgentLine, Hint, "GRP-04", fmt.Sprintf("the last group, of %q, has no rules", truncateForMessage(g.lastAgent)), "its agents may fetch everything",
+		l.addFinding(g.lastAgentLine, Hint, "GRP-04",
+			fmt.Sprintf("the last group, of %q, has no rules", truncateForMessage(g.lastAgent)),
+			"its agents may fetch everything",
 			"\"Allow: /\" says so explicitly")
 	}
 }
@@ -45,8 +47,10 @@ type groupLintState struct {
 // (Q-05), and an agent that an earlier line names.
 func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 	if g.inAgentRun && g.crawlDelayLine > 0 && !l.opts.CrawlDelaySplitsGroups && !l.usesYandexDialect() {
-		l.addFinding(g.crawlDelayLine, Warning, "LINT-04", fmt.Sprintf("crawl-delay does not end the group of %q", truncateForMessage(g.lastAgent)),
-			fmt.Sprintf("Google gives it the rules after line %d, Yandex does not (GRP-15, GRP-16); the delay itself is only for %q", s.number, truncateForMessage(g.lastAgent)),
+		l.addFinding(g.crawlDelayLine, Warning, "LINT-04",
+			fmt.Sprintf("crawl-delay does not end the group of %q", truncateForMessage(g.lastAgent)),
+			fmt.Sprintf("Google gives it the rules after line %d, Yandex does not (GRP-15, GRP-16); the delay "+
+				"itself is only for %q", s.number, truncateForMessage(g.lastAgent)),
 			"put the rules of a group before its crawl-delay, or \"Disallow:\" if it has none")
 	}
 	// The line continues the group, or begins another one.
@@ -76,11 +80,13 @@ func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 func (l *linter) lintOrphanAndDisallowAllRule(g *groupLintState, s *lintLine) {
 	if !g.sawAgentLine && !g.reportedOrphanRule {
 		g.reportedOrphanRule = true
-		l.addFinding(s.number, Error, "GRP-12", "a rule before the first user-agent line", effectIgnored, "probably \"User-agent: *\" is missing above it")
+		l.addFinding(s.number, Error, "GRP-12", "a rule before the first user-agent line", effectIgnored,
+			"probably \"User-agent: *\" is missing above it")
 	}
 	if g.namesStar && !g.reportedDisallowAll && s.fieldName == "disallow" && (s.value == "/" || s.value == "/*") {
 		g.reportedDisallowAll = true
-		l.addFinding(s.number, Hint, "LINT-08", "the site is closed to all crawlers", "crawlers fetch only pages that an allow rule opens; other URLs may stay in search",
+		l.addFinding(s.number, Hint, "LINT-08", "the site is closed to all crawlers",
+			"crawlers fetch only pages that an allow rule opens; other URLs may stay in search",
 			"to pause crawling for a while, answer 503 to every URL, not 401 or 403 (LINT-07)")
 	}
 	g.inAgentRun, g.crawlDelayLine = false, 0
@@ -91,7 +97,8 @@ func (l *linter) lintOrphanAndDisallowAllRule(g *groupLintState, s *lintLine) {
 func (l *linter) lintCrawlDelayPlacement(g *groupLintState, s *lintLine) {
 	switch {
 	case !g.sawAgentLine:
-		l.addFinding(s.number, Error, "DELAY-09", "a crawl-delay before the first user-agent line", effectIgnored, "put it into a group, after its rules")
+		l.addFinding(s.number, Error, "DELAY-09", "a crawl-delay before the first user-agent line", effectIgnored,
+			"put it into a group, after its rules")
 	case g.inAgentRun:
 		g.crawlDelayLine = s.number
 	}

@@ -29,7 +29,8 @@ func hostDirectiveProblem(value string) string {
 		return "something follows the name"
 	}
 	name, port, hasPort := strings.Cut(name, ":")
-	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || strings.Trim(port, syntax.Digits) != "") {
+	if n, err := strconv.ParseUint(port, 10, 16); hasPort &&
+		(err != nil || n == 0 || strings.Trim(port, syntax.Digits) != "") {
 		return "the port is not a number from 1 to 65535"
 	}
 	if _, err := netip.ParseAddr(name); err == nil {

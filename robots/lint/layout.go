@@ -41,11 +41,14 @@ func (l *linter) lintLayout() {
 	if l.usesYandexDialect() {
 		severity = Warning
 	}
-	inside.addFindingIfAny(l, severity, "LINT-02", "a blank line inside a group", "most crawlers ignore it; for robots of the 1994 standard it ends the group",
+	inside.addFindingIfAny(l, severity, "LINT-02", "a blank line inside a group",
+		"most crawlers ignore it; for robots of the 1994 standard it ends the group",
 		"put blank lines only between groups")
-	missing.addFindingIfAny(l, severity, "LINT-02", "no blank line before a new group", "robots of the 1994 standard ignore this user-agent line",
+	missing.addFindingIfAny(l, severity, "LINT-02", "no blank line before a new group",
+		"robots of the 1994 standard ignore this user-agent line",
 		"put a blank line before it")
-	misplaced.addFindingIfAny(l, severity, "LINT-03", "host or crawl-delay not right after the rules of a group", "Yandex and this crawler find it; stricter robots may not",
+	misplaced.addFindingIfAny(l, severity, "LINT-03", "host or crawl-delay not right after the rules of a group",
+		"Yandex and this crawler find it; stricter robots may not",
 		"put it after the last rule of a group")
 }
 

@@ -32,24 +32,28 @@ func (l *linter) lintLines() {
 			l.lintCrawlDelay(s)
 		case s.fieldName == "host":
 			if problem := hostDirectiveProblem(s.value); problem != "" {
-				l.addFinding(s.number, Error, "HOST-10", fmt.Sprintf("incorrect Host %q: %s", s.value, problem), effectIgnored,
+				l.addFinding(s.number, Error, "HOST-10",
+					fmt.Sprintf("incorrect Host %q: %s", s.value, problem), effectIgnored,
 					"one host name, with https:// before it if the site has only https, and :port after it if needed")
 			}
 		case s.fieldName == "clean-param":
 			if problem := cleanParamProblem(s.value); problem != "" {
-				l.addFinding(s.number, Error, "CLEAN-10", fmt.Sprintf("incorrect Clean-param: %s", problem), effectIgnored,
+				l.addFinding(s.number, Error, "CLEAN-10",
+					fmt.Sprintf("incorrect Clean-param: %s", problem), effectIgnored,
 					"parameters joined by &, and a path after a space if needed, as in \"sid&sort /forum/*.php\"")
 			}
 		case s.fieldName == "content-usage", s.fieldName == "content-signal":
 			l.lintUsagePreferences(s)
 		case s.fieldName == "request-rate":
 			if _, ok := syntax.ParseRequestRate(s.value); !ok {
-				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
+				l.addFinding(s.number, Error, "SYN-15",
+					fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
 					"documents/time, and hours in UTC if needed, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
 			}
 		case s.fieldName == "visit-time":
 			if _, ok := syntax.ParseTimeOfDayRange(s.value); !ok {
-				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("visit-time %q is not a range of hours", truncateForMessage(s.value)), effectIgnored,
+				l.addFinding(s.number, Error, "SYN-15",
+					fmt.Sprintf("visit-time %q is not a range of hours", truncateForMessage(s.value)), effectIgnored,
 					"hours in UTC, as in 0600-0845")
 			}
 		default:
@@ -65,11 +69,13 @@ func (l *linter) lintMissingColon(s *lintLine) {
 	}
 	word, rest, _ := strings.Cut(strings.ReplaceAll(s.text, "\t", " "), " ")
 	if near := nearestField(strings.TrimRight(strings.ToLower(word), ";=,.")); near != "" {
-		l.addFinding(s.number, Error, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored,
+		l.addFinding(s.number, Error, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)),
+			effectIgnored,
 			fmt.Sprintf("probably \"%s: %s\"", near, truncateForMessage(strings.TrimLeft(rest, " ;="))))
 		return
 	}
-	l.addFinding(s.number, Warning, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored, "begin a comment with #")
+	l.addFinding(s.number, Warning, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)),
+		effectIgnored, "begin a comment with #")
 }
 
 // lintUnknownField reports a field that crawlers do not know, and guesses the field that was meant.
@@ -78,7 +84,8 @@ func (l *linter) lintUnknownField(s *lintLine) {
 		return
 	}
 	if near := nearestField(s.fieldName); near != "" {
-		l.addFinding(s.number, Error, "SYN-08", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored+", some guess what is meant",
+		l.addFinding(s.number, Error, "SYN-08", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)),
+			effectIgnored+", some guess what is meant",
 			fmt.Sprintf("probably %q", near))
 		return
 	}
@@ -86,7 +93,8 @@ func (l *linter) lintUnknownField(s *lintLine) {
 	if s.fieldName == "noindex" {
 		advice = "to keep pages out of search use <meta name=robots> or X-Robots-Tag, and do not disallow them"
 	}
-	l.addFinding(s.number, Hint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored, advice)
+	l.addFinding(s.number, Hint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)),
+		effectIgnored, advice)
 }
 
 // lintUserAgent checks the value of a user-agent line.
@@ -95,12 +103,15 @@ func (l *linter) lintUserAgent(s *lintLine) {
 	switch {
 	case s.value == "*", token != "" && token == s.value:
 	case s.value == "":
-		l.addFinding(s.number, Error, "SYN-19", "user-agent without a name", "it names no crawler", "\"*\" means all crawlers")
+		l.addFinding(s.number, Error, "SYN-19", "user-agent without a name", "it names no crawler",
+			"\"*\" means all crawlers")
 	case token == "":
-		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q does not begin with a name", truncateForMessage(s.value)), "it names no crawler",
+		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q does not begin with a name",
+			truncateForMessage(s.value)), "it names no crawler",
 			"\"*\" alone means all crawlers; a name has letters, digits, _ and - only")
 	default:
-		l.addFinding(s.number, Hint, "AGENT-02", fmt.Sprintf("user-agent %q is more than a name", truncateForMessage(s.value)),
+		l.addFinding(s.number, Hint, "AGENT-02",
+			fmt.Sprintf("user-agent %q is more than a name", truncateForMessage(s.value)),
 			fmt.Sprintf("Google reads it as %q", token), "a line for each name")
 	}
 }
@@ -116,16 +127,20 @@ func (l *linter) lintRulePath(s *lintLine) {
 		advice := fmt.Sprintf("probably \"%s: /%s\"", s.fieldName, truncateForMessage(strings.TrimLeft(s.value, "./")))
 		what := "the path does not begin with /"
 		if u, err := decorum.ParseURL(s.value); err == nil {
-			what, advice = "the path is an absolute URL", fmt.Sprintf("probably \"%s: %s\"", s.fieldName, truncateForMessage(u.PathAndQuery()))
+			what, advice = "the path is an absolute URL",
+				fmt.Sprintf("probably \"%s: %s\"", s.fieldName, truncateForMessage(u.PathAndQuery()))
 		}
-		l.addFinding(s.number, Error, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)), "the rule has no effect", advice)
+		l.addFinding(s.number, Error, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)),
+			"the rule has no effect", advice)
 		return
 	case strings.ContainsAny(s.value, syntax.BlankChars):
-		l.addFinding(s.number, Warning, "SYN-01", fmt.Sprintf("white space inside the path %q", truncateForMessage(s.value)),
+		l.addFinding(s.number, Warning, "SYN-01",
+			fmt.Sprintf("white space inside the path %q", truncateForMessage(s.value)),
 			"it is part of the path, as %20", "one path a line; a comment begins with #")
 	}
 	if before, _, ok := strings.Cut(s.text, "#"); ok && strings.TrimRight(before, syntax.BlankChars) == before {
-		l.addFinding(s.number, Warning, "SYN-04", "# right after the path", "it begins a comment: what follows is not part of the path",
+		l.addFinding(s.number, Warning, "SYN-04", "# right after the path",
+			"it begins a comment: what follows is not part of the path",
 			"write %23 for the character, and a space before a comment")
 	}
 }
@@ -134,17 +149,20 @@ func (l *linter) lintRulePath(s *lintLine) {
 // C-06).
 func (l *linter) lintEmptyRule(s *lintLine) {
 	if s.fieldName == "disallow" {
-		l.addFinding(s.number, Hint, "LINT-04", "disallow without a path", "Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" means the same to all crawlers")
+		l.addFinding(s.number, Hint, "LINT-04", "disallow without a path",
+			"Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" means the same to all crawlers")
 		return
 	}
-	l.addFinding(s.number, Warning, "LINT-04", "allow without a path", "Google ignores it, Yandex reads \"Disallow: /\" and stays away",
+	l.addFinding(s.number, Warning, "LINT-04", "allow without a path",
+		"Google ignores it, Yandex reads \"Disallow: /\" and stays away",
 		"probably \"Allow: /\"")
 }
 
 // lintSitemap reports a value that is not an absolute URL (SMAP-02).
 func (l *linter) lintSitemap(s *lintLine) {
 	if _, ok := syntax.ParseAbsoluteURL(s.value); !ok {
-		l.addFinding(s.number, Error, "SMAP-02", fmt.Sprintf("sitemap %q is not a complete URL", truncateForMessage(s.value)), effectIgnored,
+		l.addFinding(s.number, Error, "SMAP-02",
+			fmt.Sprintf("sitemap %q is not a complete URL", truncateForMessage(s.value)), effectIgnored,
 			"with protocol and host, as in https://example.com/sitemap.xml")
 	}
 }
@@ -160,15 +178,19 @@ func (l *linter) lintCrawlDelay(s *lintLine) {
 			advice = "probably " + point
 		}
 	}
-	l.addFinding(s.number, Error, "DELAY-11", fmt.Sprintf("crawl-delay %q is not a number", truncateForMessage(s.value)), effectIgnored, advice)
+	l.addFinding(s.number, Error, "DELAY-11",
+		fmt.Sprintf("crawl-delay %q is not a number", truncateForMessage(s.value)), effectIgnored, advice)
 }
 
 // lintUsagePreferences reports a Content-Usage or Content-Signal line without a valid preference.
 func (l *linter) lintUsagePreferences(s *lintLine) {
 	_, list := syntax.SplitPathAndPreferences(s.value)
-	hasPreference := slices.ContainsFunc(syntax.ParsePreferences(list), func(p syntax.Preference) bool { return p.Value != syntax.PreferenceUnset })
+	hasPreference := slices.ContainsFunc(syntax.ParsePreferences(list), func(p syntax.Preference) bool {
+		return p.Value != syntax.PreferenceUnset
+	})
 	if !hasPreference {
-		l.addFinding(s.number, Warning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "crawlers cannot tell what it permits",
+		l.addFinding(s.number, Warning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName),
+			"crawlers cannot tell what it permits",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")
 	}
 }

@@ -17,7 +17,8 @@ func TestLint(t *testing.T) {
 		name, file string
 		want       []string
 	}{
-		{"nothing to say", star + "Disallow: /a\nCrawl-delay: 1\nHost: h.example\n\nUser-agent: bot\nDisallow: /b\n\nSitemap: https://h/s.xml\n", nil},
+		{"nothing to say", star + "Disallow: /a\nCrawl-delay: 1\nHost: h.example\n\nUser-agent: bot\nDisallow: " +
+			"/b\n\nSitemap: https://h/s.xml\n", nil},
 		{"nothing", "", nil},
 		{"FMT-03/BOM", "\ufeff" + star + "Disallow: /a", nil},
 		{"FMT-05/HTML", " <!DOCTYPE html>\n<html><p>not found\n" + star + "Disallow: /a", []string{"1 error FMT-05"}},
@@ -25,25 +26,33 @@ func TestLint(t *testing.T) {
 		{"FMT-13/NUL", star + "Disallow: /a\x00", []string{"2 error FMT-13"}},
 		{"FMT-15/UTF-16", "\xff\xfeU\x00s\x00e\x00r\x00", []string{"0 error FMT-15"}},
 		{"FMT-15/UTF-16 without BOM", "U\x00s\x00e\x00r\x00", []string{"0 error FMT-15"}},
-		{"SYN-01/no colon", star + "Disallow /a\nhello", []string{"2 error SYN-01", "3 warning SYN-01", "1 hint GRP-04"}},
+		{"SYN-01/no colon", star + "Disallow /a\nhello",
+			[]string{"2 error SYN-01", "3 warning SYN-01", "1 hint GRP-04"}},
 		{"SYN-04/comment after the path", star + "Disallow: /a#b\nDisallow: /c # d", []string{"2 warning SYN-04"}},
-		{"SYN-08/typos", star + "Dissalow: /a\nUseragent: x\nsite map: https://h/\nDisallow: /a", []string{"2 error SYN-08", "3 error SYN-08", "4 error SYN-08"}},
+		{"SYN-08/typos", star + "Dissalow: /a\nUseragent: x\nsite map: https://h/\nDisallow: /a",
+			[]string{"2 error SYN-08", "3 error SYN-08", "4 error SYN-08"}},
 		{"SYN-10/no slash", star + "Disallow: a\nDisallow: $", []string{"2 error SYN-10", "3 error SYN-10"}},
 		{"SYN-10/absolute URL", star + "Disallow: https://h/a", []string{"2 error SYN-10"}},
 		{"SYN-11/leading star", star + "Allow: *.gif", nil},
 		{"SYN-15/unknown field", star + "Noindex: /a\nDisallow: /a", []string{"2 hint SYN-15"}},
-		{"SYN-15/pace", star + "Disallow: /a\nRequest-rate: 1/5m 0800-1300\nVisit-time: 0600-0845\nRequest-rate: 5\nVisit-time: 6-8",
+		{"SYN-15/pace", star + "Disallow: /a\nRequest-rate: 1/5m 0800-1300\nVisit-time: 0600-0845\nRequest-rate: " +
+			"5\nVisit-time: 6-8",
 			[]string{"5 error SYN-15", "6 error SYN-15"}},
 		{"SYN-01/space inside", star + "Disallow: /a /b", []string{"2 warning SYN-01"}},
 		{"SYN-19/no agent", "User-agent:\nDisallow: /a", []string{"1 error SYN-19"}},
-		{"AGENT-02/more than a name", "User-agent: Bot/1.0\nDisallow: /a\n\nUser-agent: (all)\nDisallow: /", []string{"1 hint AGENT-02", "4 error AGENT-02"}},
+		{"AGENT-02/more than a name", "User-agent: Bot/1.0\nDisallow: /a\n\nUser-agent: (all)\nDisallow: /",
+			[]string{"1 hint AGENT-02", "4 error AGENT-02"}},
 		{"SMAP-02", "Sitemap: /s.xml\nSitemap: http:///s.xml", []string{"1 error SMAP-02", "2 error SMAP-02"}},
 		{"DELAY-09/before any group", "Crawl-delay: 1", []string{"1 hint LINT-03", "1 error DELAY-09"}},
-		{"DELAY-11", star + "Disallow: /a\nCrawl-delay: 0,5\nCrawl-delay: fast", []string{"3 error DELAY-11", "4 error DELAY-11"}},
+		{"DELAY-11", star + "Disallow: /a\nCrawl-delay: 0,5\nCrawl-delay: fast",
+			[]string{"3 error DELAY-11", "4 error DELAY-11"}},
 		{"GRP-04/empty group", star + "Disallow: /a\n\nUser-agent: bot", []string{"4 hint GRP-04"}},
-		{"GRP-06/listed twice", "User-agent: Bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b", []string{"4 warning GRP-06", "5 hint COMPAT-04"}},
-		{"GRP-12/before any group", "Disallow: /a\nDisallow: /b\n" + star + "Disallow: /c", []string{"1 error GRP-12", "3 hint LINT-02"}},
-		{"LINT-05/signals", star + "Content-Usage: /a train-ai=n\nContent-Signal: search\nDisallow: /a", []string{"3 warning LINT-05"}},
+		{"GRP-06/listed twice", "User-agent: Bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b",
+			[]string{"4 warning GRP-06", "5 hint COMPAT-04"}},
+		{"GRP-12/before any group", "Disallow: /a\nDisallow: /b\n" + star + "Disallow: /c",
+			[]string{"1 error GRP-12", "3 hint LINT-02"}},
+		{"LINT-05/signals", star + "Content-Usage: /a train-ai=n\nContent-Signal: search\nDisallow: /a",
+			[]string{"3 warning LINT-05"}},
 		{"HOST-10", star + "Disallow: /a\nHost: http://h", []string{"3 error HOST-10"}},
 		{"CLEAN-10", "Clean-param: sid /a?b", []string{"1 error CLEAN-10"}},
 		{"LINT-02/blank lines", "User-agent: bot\n\nDisallow: /a\n# why\n\nDisallow: /b\nUser-agent: x\nDisallow: /",
@@ -51,14 +60,17 @@ func TestLint(t *testing.T) {
 		{"LINT-03/host on its own", star + "Disallow: /a\n\nHost: h.example", []string{"4 hint LINT-03"}},
 		{"LINT-04/delay ends no group", star + "Crawl-delay: 10\nUser-agent: badbot\nDisallow: /",
 			[]string{"2 warning LINT-04", "2 hint LINT-03", "3 hint LINT-02", "4 hint LINT-08"}},
-		{"LINT-04/no path", star + "Disallow:\n\nUser-agent: x\nAllow:", []string{"2 hint LINT-04", "5 warning LINT-04"}},
+		{"LINT-04/no path", star + "Disallow:\n\nUser-agent: x\nAllow:",
+			[]string{"2 hint LINT-04", "5 warning LINT-04"}},
 		{"LINT-08/all is closed", star + "Disallow: /", []string{"2 hint LINT-08"}},
 		{"COMPAT-01", star + "Allow: /a/b\nDisallow: /a", []string{"2 hint COMPAT-01"}},
 		{"COMPAT-02", star + "Disallow: /*.php\nDisallow: /*.cgi\nDisallow: /x*", []string{"2 hint COMPAT-02"}},
 		{"COMPAT-03", star + "Disallow: /a$", []string{"2 hint COMPAT-03"}},
 		{"PREC-02/never wins", star + "Disallow: /a\nAllow: /a", []string{"2 error PREC-02", "3 hint COMPAT-01"}},
-		{"PREC-02/a longer one covers it", star + "Allow: *b\nDisallow: /*b", []string{"2 error PREC-02", "3 hint COMPAT-02"}},
-		{"PREC-09/twice", star + "Disallow: /a\nDisallow: /%61\nDisallow: /a*", []string{"3 hint PREC-09", "4 hint PREC-09"}},
+		{"PREC-02/a longer one covers it", star + "Allow: *b\nDisallow: /*b",
+			[]string{"2 error PREC-02", "3 hint COMPAT-02"}},
+		{"PREC-09/twice", star + "Disallow: /a\nDisallow: /%61\nDisallow: /a*",
+			[]string{"3 hint PREC-09", "4 hint PREC-09"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
@@ -132,15 +144,18 @@ func TestHostAndCleanParamProblems(t *testing.T) {
 		"www.myhost-.ru": false, "www.-myhost.ru": false, "www.myhost.ru:100000": false, "www.my_host.ru": false,
 		".my-host.ru:8000": false, "my-host.ru.": false, "my..host.ru": false, "www.myhost.ru/": false,
 		"www.myhost.ru:8080/": false, "http://www.myhost.ru": false, "213.180.194.129": false,
-		"www.firsthost.ru,www.secondhost.ru": false, "www.firsthost.ru www.secondhost.ru": false, "": false, "h:": false, "h:0": false, "h:+1": false,
+		"www.firsthost.ru,www.secondhost.ru": false, "www.firsthost.ru www.secondhost.ru": false, "": false,
+		"h:": false, "h:0": false, "h:+1": false,
 	} {
 		if problem := hostDirectiveProblem(value); (problem == "") != correct {
 			t.Errorf("HOST-10: Host %q: %q", value, problem)
 		}
 	}
 	for value, correct := range map[string]bool{
-		"abc /forum/showthread.php": true, "sid&sort /forumt/*.php": true, "someTrash&otherTrash": true, strings.Repeat("ж", 500): true,
-		"sid /a?b": false, strings.Repeat("a", 501): false, "": false, "a&&b": true, "&": false, "/a sid": false, "sid a": false,
+		"abc /forum/showthread.php": true, "sid&sort /forumt/*.php": true, "someTrash&otherTrash": true,
+		strings.Repeat("ж", 500): true,
+		"sid /a?b":               false, strings.Repeat("a", 501): false, "": false, "a&&b": true, "&": false,
+		"/a sid": false, "sid a": false,
 	} {
 		if problem := cleanParamProblem(value); (problem == "") != correct {
 			t.Errorf("CLEAN-10: Clean-param %q: %q", value, problem)
@@ -174,7 +189,8 @@ func TestClassicExamples(t *testing.T) {
 // compared keep each of them fast.
 func BenchmarkLint(b *testing.B) {
 	for name, line := range map[string]string{
-		"wildcards": "Disallow: /*a*b*%d\n", "agents": "User-agent: a%d\nDisallow: /\n", "prefixes": "Disallow: /%d\n", "typos": "Dissalow: /%d\n",
+		"wildcards": "Disallow: /*a*b*%d\n", "agents": "User-agent: a%d\nDisallow: /\n", "prefixes": "Disallow: /%d\n",
+		"typos":           "Dissalow: /%d\n",
 		"agents in a run": "User-agent: b%d\n",
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -194,7 +210,8 @@ func BenchmarkLint(b *testing.B) {
 // FuzzLint proves for every file that Check does not panic, and that its findings have a message and
 // name lines that exist.
 func FuzzLint(f *testing.F) {
-	f.Add([]byte("User-agent: *\nCrawl-delay: 1\nUser-agent: b\nDisallow: /*a$\nAllow: *a\nDisallow /b\nHost: x\nClean-param: a /b\n"))
+	f.Add([]byte("User-agent: *\nCrawl-delay: 1\nUser-agent: b\nDisallow: /*a$\nAllow: *a\nDisallow /b\nHost: " +
+		"x\nClean-param: a /b\n"))
 	f.Add([]byte("\ufeff<html>\n\nUser-agent: *\rDisallow: http://h/\r\nDissalow: #\nAllow:\nSitemap: x\n\xff"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines := len(strings.FieldsFunc(string(body), func(r rune) bool { return r == '\n' || r == '\r' }))
@@ -209,7 +226,8 @@ func FuzzLint(f *testing.F) {
 
 // TestLintIsBounded proves that the number of findings about one requirement is limited.
 func TestLintIsBounded(t *testing.T) {
-	if n := len(Check([]byte(strings.Repeat("nonsense\n", 10_000)), robots.ParseOptions{})); n > 2*maxFindingsPerRequirement {
+	if n := len(Check([]byte(strings.Repeat("nonsense\n", 10_000)),
+		robots.ParseOptions{})); n > 2*maxFindingsPerRequirement {
 		t.Errorf("%d findings", n)
 	}
 }

@@ -22,7 +22,8 @@ func TestAdmittedHostCounter(t *testing.T) {
 	check := func(when string, c *admittedHostCounter, host string, want storage.AdmittedHostTotals) {
 		t.Helper()
 		must(t, f.view(func(tx *bbolt.Tx) error {
-			if got, err := c.count(tx, storage.HostToAdmit{Host: host, Domain: "a.example"}); err != nil || got != want {
+			if got, err := c.count(tx, storage.HostToAdmit{Host: host, Domain: "a.example"}); err != nil ||
+				got != want {
 				t.Errorf("%s: %s: %+v (%v), want %+v", when, host, got, err, want)
 			}
 			return nil

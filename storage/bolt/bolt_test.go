@@ -17,7 +17,8 @@ var suiteOptions = []struct {
 	opts Options
 }{
 	{"defaults", Options{}},
-	{"small", Options{PrefetchCount: 2, MaxCachedURLs: 4, FlushAfterChanges: 5, MaxBufferedChanges: 30, FlushEvery: time.Millisecond, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1}},
+	{"small", Options{PrefetchCount: 2, MaxCachedURLs: 4, FlushAfterChanges: 5, MaxBufferedChanges: 30,
+		FlushEvery: time.Millisecond, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1}},
 }
 
 func TestStore(t *testing.T) {
@@ -31,7 +32,9 @@ func TestStore(t *testing.T) {
 func TestStoreDurable(t *testing.T) {
 	for _, tt := range suiteOptions {
 		t.Run(tt.name, func(t *testing.T) {
-			storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store { return openStore(t, dir, tt.opts) })
+			storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store {
+				return openStore(t, dir, tt.opts)
+			})
 		})
 	}
 }

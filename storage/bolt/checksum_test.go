@@ -78,7 +78,8 @@ func TestMigrateFormat3InParts(t *testing.T) {
 			return err
 		})
 		editFile(t, storePath(dir), func(tx *bbolt.Tx) error {
-			if n, size := decodeNumber(tx.Bucket([]byte(bucketMeta)).Get([]byte(keyFormat))); n != formatVersion || size <= 0 {
+			if n, size := decodeNumber(tx.Bucket([]byte(bucketMeta)).Get([]byte(keyFormat))); n != formatVersion ||
+				size <= 0 {
 				t.Errorf("after part %d the format is %d", parts, n)
 			}
 			return nil
@@ -139,7 +140,8 @@ var damageKinds = map[string]damageFunc{
 
 // damageRandomRecord damages a record of a random bucket, and describes the damage.
 func damageRandomRecord(t *testing.T, r *rand.Rand, file string) (what string) {
-	names := []string{bucketURLs, bucketURLs, bucketURLs, bucketLog, bucketLog, bucketFingerprints, bucketNames, bucketHosts,
+	names := []string{bucketURLs, bucketURLs, bucketURLs, bucketLog, bucketLog,
+		bucketFingerprints, bucketNames, bucketHosts,
 		bucketOrigins, bucketRevisits, bucketNotes, bucketMeta, bucketFiles}
 	kinds := []string{"a bit", "a byte", "cut", "zeros", "the key"}
 	db := must1(bbolt.Open(file, 0o600, &bbolt.Options{NoSync: true}))
@@ -218,7 +220,9 @@ func TestDamagedRecordsChangeNoURL(t *testing.T) {
 func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 	t.Helper()
 	s := openWithoutCommitter(t, dir, Options{noSync: true, Now: func() time.Time { return openTime },
-		ListOutputFiles: func() []OutputFileExtent { return []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}} }})
+		ListOutputFiles: func() []OutputFileExtent {
+			return []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}}
+		}})
 	urls = make(map[string]bool)
 	now := openTime.AddDate(1, 0, 0)
 	for i := range 300 {
@@ -315,7 +319,8 @@ func TestDamagedSeenSet(t *testing.T) {
 	}
 	parts := reports
 	if parts == 0 || again == 0 || again > parts {
-		t.Errorf("%d of 2000 URLs were queued again, %d reports of damage: want one fingerprint of each part", again, parts)
+		t.Errorf("%d of 2000 URLs were queued again, %d reports of damage: want one fingerprint of each part", again,
+			parts)
 	}
 	post := newEntry(t, "https://a.example/new")
 	post.Request = &storage.NonGETRequest{Method: "POST"}
@@ -345,9 +350,13 @@ func TestDamagedSeenSet(t *testing.T) {
 // crash.
 func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
-	files := []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}}
+	files := []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 100, Serial: 3},
+		{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}}
 	synced := 0
-	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error { synced++; return nil },
+	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error {
+		synced++
+		return nil
+	},
 		ListOutputFiles: func() []OutputFileExtent {
 			if synced == 0 {
 				t.Error("ListOutputFiles was called before BeforeWrite")
@@ -359,7 +368,8 @@ func TestOutputFiles(t *testing.T) {
 	files = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	must(t, s.Flush(t.Context()))
-	want := []OutputFileExtent{{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}, {Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
+	want := []OutputFileExtent{{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7},
+		{Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
 	if got := must1(s.RecordedOutputExtents(t.Context())); !slices.Equal(got, want) {
 		t.Errorf("files %+v, want %+v", got, want)
 	}
@@ -409,20 +419,28 @@ func dumpStoreFully(t *testing.T, s *Store) []string {
 	t.Helper()
 	all := dumpStore(t, s)
 	var origins []decorum.Origin
-	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool { origins = append(origins, i.Origin); return true }))
+	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool {
+		origins = append(origins, i.Origin)
+		return true
+	}))
 	for _, o := range append(origins, decorum.Origin{}) {
 		var lines []string
-		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateAwaitingRevisit, storage.StateParked} {
+		for _, state := range []storage.EntryState{storage.StateQueued,
+			storage.StateAwaitingRevisit, storage.StateParked} {
 			must(t, s.OriginURLsInState(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
 				var body int
 				if e.Request != nil {
 					body = len(e.Request.Body)
 				}
-				lines = append(lines, fmt.Sprint("entry ", state, e.URL, e.Request.MethodOrGet(), body, e.Sent, e.Source, e.Depth, at.Unix()))
+				lines = append(lines, fmt.Sprint("entry ", state, e.URL, e.Request.MethodOrGet(), body, e.Sent,
+					e.Source, e.Depth, at.Unix()))
 				return true
 			}))
 		}
-		must(t, s.SeenURLFingerprints(t.Context(), o, func(p uint64) bool { lines = append(lines, fmt.Sprint("seen ", o, p)); return true }))
+		must(t, s.SeenURLFingerprints(t.Context(), o, func(p uint64) bool {
+			lines = append(lines, fmt.Sprint("seen ", o, p))
+			return true
+		}))
 		must(t, s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 			lines = append(lines, fmt.Sprintf("note %v %s %x", o, key, value))
 			return true

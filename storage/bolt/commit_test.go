@@ -37,14 +37,17 @@ func diskFullUpdate(s *Store) func(func(*bbolt.Tx) error) error {
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	var reported []error
-	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
+	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, OnStallChange: func(err error) {
+		reported = append(reported, err)
+	}})
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 	s.setUpdate(diskFullUpdate(s))
 	addEntries(t, s, newEntry(t, "https://a.example/2")) // the store has not tried to write yet
 	must(t, s.SetNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
 
-	want := "nothing can be written for now: " + s.engine.file.path + ": no space left on device: free some space on the disk, and the crawl continues"
+	want := "nothing can be written for now: " + s.engine.file.path +
+		": no space left on device: free some space on the disk, and the crawl continues"
 	stalled := func(name string, err error) {
 		t.Helper()
 		if !errors.Is(err, storage.ErrWriteStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
@@ -79,7 +82,8 @@ func TestDiskFull(t *testing.T) {
 		}
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l[0]}}))
 	}
-	if got := string(must1(s.ReadNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key"))); got != "value" {
+	if got := string(must1(s.ReadNote(t.Context(),
+		newEntry(t, "https://a.example/").URL.Origin(), "key"))); got != "value" {
 		t.Errorf("note %q, want %q", got, "value")
 	}
 }
@@ -121,7 +125,8 @@ func TestCloseOnAFullDisk(t *testing.T) {
 	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true})
 	s.setUpdate(diskFullUpdate(s))
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
-	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "what was not flushed is lost") {
+	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) ||
+		!strings.Contains(err.Error(), "what was not flushed is lost") {
 		t.Errorf("Close: %v", err)
 	}
 	must(t, openStore(t, dir, Options{}).Close()) // the file is unlocked and intact
@@ -131,7 +136,9 @@ func TestCloseOnAFullDisk(t *testing.T) {
 // again, which would wait for its own locks.
 func TestFaultOnAFullDisk(t *testing.T) {
 	var reported []error
-	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
+	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStallChange: func(err error) {
+		reported = append(reported, err)
+	}})
 	defer s.engine.file.db.Close()
 	addEntries(t, s, newEntry(t, "https://a.example/"))
 	s.setUpdate(diskFullUpdate(s))
@@ -147,7 +154,8 @@ func TestFaultOnAFullDisk(t *testing.T) {
 	if writes != 1 {
 		t.Errorf("%d writes after the fault, want none", writes-1)
 	}
-	if len(reported) != 2 || !errors.Is(reported[0], syscall.ENOSPC) || !errors.Is(reported[1], errFault) || !errors.Is(reported[1], storage.ErrFailed) ||
+	if len(reported) != 2 || !errors.Is(reported[0], syscall.ENOSPC) || !errors.Is(reported[1], errFault) ||
+		!errors.Is(reported[1], storage.ErrFailed) ||
 		!strings.Contains(reported[1].Error(), "restore the file from a backup") {
 		t.Errorf("OnStallChange was called with %v, want a full disk, then a damaged file", reported)
 	}
@@ -188,7 +196,8 @@ func TestBackPressure(t *testing.T) {
 // even if nothing is left to write.
 func TestCloseWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openWithoutCommitter(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 10, noSync: true, maxCheckpointPages: 1})
+		s := openWithoutCommitter(t, t.TempDir(),
+			Options{FlushEvery: time.Hour, MaxBufferedChanges: 10, noSync: true, maxCheckpointPages: 1})
 		s.engine.committer.quit = make(chan struct{}) // Close closes it again
 		var entries []storage.Entry
 		for i := range 20 {
@@ -212,7 +221,8 @@ func TestCloseWhileACallWaits(t *testing.T) {
 // TestMemoryIsBounded: MaxCachedURLs limits the cached URLs, whatever their number in the store.
 func TestMemoryIsBounded(t *testing.T) {
 	const cached = 100
-	s := openStore(t, t.TempDir(), Options{PrefetchCount: 8, MaxCachedURLs: cached, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true})
+	s := openStore(t, t.TempDir(), Options{PrefetchCount: 8, MaxCachedURLs: cached, FlushEvery: time.Hour,
+		FlushAfterChanges: 1000, noSync: true})
 	defer s.Close()
 	now := time.Now()
 	for i := range 3000 {
@@ -221,7 +231,8 @@ func TestMemoryIsBounded(t *testing.T) {
 			continue
 		}
 		for _, l := range mustLease(t, s, now.Add(time.Duration(i)), 3) {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt, NotBefore: now.Add(time.Hour)}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt,
+				NotBefore: now.Add(time.Hour)}}))
 		}
 	}
 	must(t, s.Flush(t.Context()))
@@ -245,7 +256,8 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestCheckpointsBesideLittleWork(t *testing.T) {
 	const limit = 4000
 	maxBuffered := func(flushSize, hosts int) (maxSeen int) {
-		s := openWithoutCommitter(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushAfterChanges: flushSize, MaxBufferedChanges: limit, noSync: true})
+		s := openWithoutCommitter(t, t.TempDir(),
+			Options{FlushEvery: time.Hour, FlushAfterChanges: flushSize, MaxBufferedChanges: limit, noSync: true})
 		for i := 0; i < limit; i += 20 {
 			var entries []storage.Entry
 			for n := range 20 {
@@ -275,9 +287,11 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 	defer s.Close()
 	for i := range 100 {
 		addEntries(t, s, newEntry(t, "https://h%d.example/%d", i%7, i))
-		must(t, s.SetNote(t.Context(), newEntry(t, "https://h%d.example/", i%7).URL.Origin(), "key", make([]byte, 1000*i)))
+		must(t, s.SetNote(t.Context(), newEntry(t, "https://h%d.example/", i%7).URL.Origin(),
+			"key", make([]byte, 1000*i)))
 		for _, l := range mustLease(t, s, time.Now(), 1) {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.AckOutcome(i % 6), NotBefore: time.Now()}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l,
+				Outcome: storage.AckOutcome(i % 6), NotBefore: time.Now()}}))
 		}
 	}
 	must(t, s.Flush(t.Context()))
@@ -296,7 +310,8 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 	checkpointAll(s)
 	s.engine.mu.Lock()
 	if s.engine.journal.bufferedChangeCount != 0 || s.engine.journal.loggedChangeCount != 0 {
-		t.Errorf("after all checkpoints, %d changes are in memory and %d in the log", s.engine.journal.bufferedChangeCount, s.engine.journal.loggedChangeCount)
+		t.Errorf("after all checkpoints, %d changes are in memory and %d in the log",
+			s.engine.journal.bufferedChangeCount, s.engine.journal.loggedChangeCount)
 	}
 }
 
@@ -313,7 +328,8 @@ func checkpointAll(s *Store) {
 // TestCallsDuringCheckpoint: calls see changes while a checkpoint of them is being written, when they are
 // neither pending nor in the file.
 func TestCallsDuringCheckpoint(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 20, MaxBufferedChanges: 12, PrefetchCount: 2, MaxCachedURLs: 1, noSync: true})
+	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 20, MaxBufferedChanges: 12,
+		PrefetchCount: 2, MaxCachedURLs: 1, noSync: true})
 	defer s.Close()
 	begun, free := make(chan struct{}), make(chan struct{})
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {

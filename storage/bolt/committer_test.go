@@ -47,7 +47,8 @@ func TestCommitter(t *testing.T) {
 	syncErr = nil
 	must(t, c.flush(t.Context()))
 	if files.extents[length.Path] != length || j.loggedChangeCount == 0 || j.unwrittenChangeCount() > 0 {
-		t.Errorf("after flush: lengths %v, %d changes in the log, %d unwritten", files.extents, j.loggedChangeCount, j.unwrittenChangeCount())
+		t.Errorf("after flush: lengths %v, %d changes in the log, %d unwritten", files.extents,
+			j.loggedChangeCount, j.unwrittenChangeCount())
 	}
 	mu.Unlock()
 	for j.loggedChangeCount > 0 { // as the goroutine does in an idle store

@@ -31,7 +31,8 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	t.Logf("STORAGETEST_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
-	opts := Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 60, MaxCachedURLs: 10, PrefetchCount: 2, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1,
+	opts := Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 60, MaxCachedURLs: 10,
+		PrefetchCount: 2, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1,
 		Now: func() time.Time { return openTime }}
 	s := openWithoutCommitter(t, dir, opts)
 	w := &randomCaller{T: t, rand: r, store: s, now: openTime.AddDate(100, 0, 0)}
@@ -50,7 +51,8 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 				pendingDump = dumpStore(t, s)
 			}
 			logged := s.engine.journal.loggedChangeCount
-			s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
+			s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true,
+				1+r.IntN(2)*opts.MaxBufferedChanges
 			s.engine.committer.commit()
 			if s.engine.journal.loggedChangeCount < logged {
 				trims++
@@ -63,7 +65,8 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			if diff := cmp.Diff(durable, dumpStore(t, again)); diff != "" {
-				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.engine.status.err != nil, diff)
+				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round,
+					s.engine.status.err != nil, diff)
 			}
 			must(t, again.engine.file.db.Close())
 			if len(s.engine.journal.originsToCheckpoint) > 0 {
@@ -87,7 +90,8 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 // several transactions, each within maxCheckpointPages. A crash between two of them loses nothing.
 func TestCheckpointOfALargeOrigin(t *testing.T) {
 	const pages, urls = 8, 700
-	opts := Options{FlushEvery: time.Hour, MaxBufferedChanges: 2 * urls, noSync: true, maxCheckpointPages: pages, Now: func() time.Time { return openTime }}
+	opts := Options{FlushEvery: time.Hour, MaxBufferedChanges: 2 * urls, noSync: true, maxCheckpointPages: pages,
+		Now: func() time.Time { return openTime }}
 	s := openWithoutCommitter(t, t.TempDir(), opts)
 	for i := range urls {
 		addEntries(t, s, newEntry(t, "https://h.example/%d", i), newEntry(t, "https://small.example/%d", i%3))
@@ -162,9 +166,12 @@ func (w *randomCaller) callRandom() {
 	case n == 5:
 		must(w.T, w.store.Hold(ctx, o, w.now.Add(time.Minute), true))
 	case n == 6:
-		_, err := w.store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%2 == 0 })
+		_, err := w.store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool {
+			return len(e.URL.PathAndQuery())%2 == 0
+		})
 		must(w.T, err)
-		_, err = w.store.RescheduleByLastmod(ctx, w.now, []storage.SitemapLastmod{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
+		_, err = w.store.RescheduleByLastmod(ctx, w.now,
+			[]storage.SitemapLastmod{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
 		must(w.T, err)
 	case stalled:
 	default:
@@ -172,8 +179,10 @@ func (w *randomCaller) callRandom() {
 		must(w.T, err)
 		w.leases = append(w.leases, leases...)
 		for len(w.leases) > 3 {
-			a := storage.Ack{Lease: w.leases[0], Outcome: storage.AckOutcome(w.rand.IntN(6)), NotBefore: w.now.Add(time.Minute)}
-			a.HostState = &storage.HostState{Due: w.now, LostVisitDelay: time.Duration(w.rand.IntN(9)), ConsecutiveFailures: w.rand.IntN(5)}
+			a := storage.Ack{Lease: w.leases[0], Outcome: storage.AckOutcome(w.rand.IntN(6)),
+				NotBefore: w.now.Add(time.Minute)}
+			a.HostState = &storage.HostState{Due: w.now, LostVisitDelay: time.Duration(w.rand.IntN(9)),
+				ConsecutiveFailures: w.rand.IntN(5)}
 			must(w.T, w.store.Ack(ctx, []storage.Ack{a}))
 			w.leases = w.leases[1:]
 		}
@@ -191,14 +200,17 @@ func dumpStore(t *testing.T, s *Store) []string {
 		if i.HostState.Due.Before(openTime.AddDate(50, 0, 0)) {
 			i.HostState.Due = time.Time{} // the delay after a restart
 		}
-		all = append(all, fmt.Sprint(i.Origin, i.HostState, i.HeldUntil.Unix(), i.Suspended, i.QueuedURLs+i.LeasedURLs+i.AwaitingRevisit, i.ParkedURLs, i.SeenURLs))
+		all = append(all, fmt.Sprint(i.Origin, i.HostState, i.HeldUntil.Unix(), i.Suspended,
+			i.QueuedURLs+i.LeasedURLs+i.AwaitingRevisit, i.ParkedURLs, i.SeenURLs))
 		return true
 	}))
 	for _, o := range origins {
 		var urls []string // sorted below: leased URLs come first, and are in their places again after a restart
-		for state, name := range map[storage.EntryState]string{storage.StateQueued: "waits", storage.StateAwaitingRevisit: "waits", storage.StateParked: "parked"} {
+		for state, name := range map[storage.EntryState]string{storage.StateQueued: "waits",
+			storage.StateAwaitingRevisit: "waits", storage.StateParked: "parked"} {
 			must(t, s.OriginURLsInState(t.Context(), o, state, func(e storage.Entry, _ time.Time) bool {
-				urls = append(urls, fmt.Sprint(name, e.URL, e.PriorityClass, e.PriorityRank, e.FailedAttempts, e.VisitHistorySummary != nil))
+				urls = append(urls, fmt.Sprint(name, e.URL, e.PriorityClass, e.PriorityRank, e.FailedAttempts,
+					e.VisitHistorySummary != nil))
 				return true
 			}))
 		}

@@ -73,7 +73,8 @@ func TestCrashChild(t *testing.T) {
 	if path == "" {
 		t.Skip("run by TestCrash")
 	}
-	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushAfterChanges: 50, MaxBufferedChanges: 300, PrefetchCount: 4, noSync: true, PostInterruptionDelay: 1, maxCheckpointPages: 6, MaxHostsInMemory: 2})
+	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushAfterChanges: 50, MaxBufferedChanges: 300,
+		PrefetchCount: 4, noSync: true, PostInterruptionDelay: 1, maxCheckpointPages: 6, MaxHostsInMemory: 2})
 	must(t, err)
 	from, err := strconv.Atoi(os.Getenv("DECORUM_BOLT_FROM"))
 	must(t, err)
@@ -146,7 +147,8 @@ func checkAfterCrash(t *testing.T, path string) (last int) {
 		}
 	}
 	for i := max(1, last-300); i <= last; i++ {
-		if results, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil || results[0] != storage.Duplicate {
+		if results, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil ||
+			results[0] != storage.Duplicate {
 			t.Errorf("URL %d is missing, note %d is there (%v)", i, last, err)
 		}
 	}

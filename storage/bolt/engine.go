@@ -46,7 +46,8 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals s
 	e.journal = &journal{opts: &e.opts, damage: &e.damage, newHosts: &e.admittedHosts, nextSegment: 1}
 	e.heads.opts = &e.opts
 	e.index = &originCache{
-		opts: &e.opts, damageReporter: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*residentHost),
+		opts: &e.opts, damageReporter: &e.damage, journal: e.journal, heads: &e.heads,
+		hosts:   make(map[string]*residentHost),
 		origins: make(map[decorum.Origin]*residentOrigin), originsByNumber: make(map[uint32]*residentOrigin),
 	}
 	e.committer = &committer{
@@ -77,7 +78,8 @@ func (e *engine) load() (meta openedMeta, totals storeTotals, err error) {
 	if err != nil {
 		return meta, totals, err
 	}
-	e.index.minDue, e.index.openedAfterCrashAt, e.outputFiles.mayBeTorn = meta.earliestAllowedDue, meta.crashedAt, meta.outputMayBeTorn
+	e.index.minDue, e.index.openedAfterCrashAt, e.outputFiles.mayBeTorn = meta.earliestAllowedDue,
+		meta.crashedAt, meta.outputMayBeTorn
 	// Read the log before the origins: where both have an origin, the log is newer.
 	err = e.file.db.View(func(tx *bbolt.Tx) error {
 		for _, name := range allBuckets() {

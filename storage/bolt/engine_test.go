@@ -48,7 +48,9 @@ func TestEngine(t *testing.T) {
 		t.Errorf("opened again: %+v, %+v, want the origin's count, and no crash", metaAgain, totals)
 	}
 	found := false
-	must(t, again.viewOrigin(t.Context(), name, func(_ *bbolt.Tx, o *residentOrigin) { found = o.HeldUntil.Equal(until) }))
+	must(t, again.viewOrigin(t.Context(), name, func(_ *bbolt.Tx, o *residentOrigin) {
+		found = o.HeldUntil.Equal(until)
+	}))
 	if !found {
 		t.Error("the change is not there")
 	}

@@ -18,7 +18,8 @@ import (
 
 // manualCommitOptions returns options with which only commitAndCheckpoint writes.
 func manualCommitOptions(hosts int) Options {
-	return Options{MaxHostsInMemory: hosts, FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 1 << 24, noSync: true,
+	return Options{MaxHostsInMemory: hosts, FlushEvery: time.Hour, FlushAfterChanges: 1 << 30,
+		MaxBufferedChanges: 1 << 24, noSync: true,
 		Now: func() time.Time { return openTime }}
 }
 
@@ -94,7 +95,8 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	for step := range steps {
 		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
 		// The times differ to the nanosecond: hosts that are due together may go in either order.
-		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Requeue}[random.IntN(4)]
+		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt,
+			storage.Requeue}[random.IntN(4)]
 		wait := time.Duration(random.Int64N(int64(time.Minute)))
 		hold := random.IntN(20) == 0
 		var got [2]string
@@ -160,7 +162,8 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), openTime.Add(time.Duration(i)), time.Hour, 1)
 		must(t, err)
 		outcome := []storage.AckOutcome{storage.RevisitAt, storage.RetryAt}[i%2]
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, NotBefore: openTime.Add(time.Hour),
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome,
+			NotBefore: openTime.Add(time.Hour),
 			HostState: &storage.HostState{Due: openTime.Add(time.Minute)}}}))
 	}
 	commitAndCheckpoint(t, s)
@@ -214,7 +217,8 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), now, time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt, NotBefore: now.Add(10 * time.Second),
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt,
+				NotBefore: now.Add(10 * time.Second),
 				HostState: &storage.HostState{Due: now.Add(time.Second)}}}))
 		}
 		if i%100 == 0 {

@@ -29,7 +29,9 @@ func TestDamagedRecords(t *testing.T) {
 		return urls.Delete(last)
 	})
 	var reported []string
-	s := openStore(t, dir, Options{noSync: true, OnDamaged: func(err error) { reported = append(reported, err.Error()) }})
+	s := openStore(t, dir, Options{noSync: true, OnDamaged: func(err error) {
+		reported = append(reported, err.Error())
+	}})
 	leased := 0
 	for now := time.Now().Add(time.Hour); ; now = now.Add(time.Second) {
 		leases := mustLease(t, s, now, 2)
@@ -51,7 +53,8 @@ func TestDamagedRecords(t *testing.T) {
 	checkpointAll(s)
 	must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error {
 		key, value := tx.Bucket([]byte(bucketURLs)).Cursor().First()
-		if _, at, ok := parseURLKey(key); !ok || at.lane != damagedLane || string(must1(verifyAndTrimChecksum(key, value))) != "makes no sense" {
+		if _, at, ok := parseURLKey(key); !ok || at.lane != damagedLane ||
+			string(must1(verifyAndTrimChecksum(key, value))) != "makes no sense" {
 			t.Errorf("%x: %q is in the file, want the quarantined record", key, value)
 		}
 		return nil
@@ -69,19 +72,25 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	for i := range n {
 		addEntries(t, s, newEntry(t, "https://h%d.example/", i))
 		l := mustLease(t, s, now, 1)[0]
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: due, LostVisitDelay: time.Second}}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l,
+			HostState: &storage.HostState{Due: due, LostVisitDelay: time.Second}}}))
 	}
 	addEntries(t, s, newEntry(t, "https://h0.example/more"))
 	checkpointAll(s)
 	check := func() {
 		t.Helper()
-		if len(s.engine.index.origins) > maxRecentOrigins+1 || len(s.engine.index.hosts) > maxRecentOrigins+1 || len(s.engine.index.originsByNumber) != len(s.engine.index.origins) || len(s.engine.index.recentOrigins) > maxRecentOrigins {
-			t.Errorf("%d origins, %d hosts, %d numbers and %d recent origins are in memory", len(s.engine.index.origins), len(s.engine.index.hosts), len(s.engine.index.originsByNumber), len(s.engine.index.recentOrigins))
+		if len(s.engine.index.origins) > maxRecentOrigins+1 || len(s.engine.index.hosts) > maxRecentOrigins+1 ||
+			len(s.engine.index.originsByNumber) != len(s.engine.index.origins) ||
+			len(s.engine.index.recentOrigins) > maxRecentOrigins {
+			t.Errorf("%d origins, %d hosts, %d numbers and %d recent origins are in memory",
+				len(s.engine.index.origins), len(s.engine.index.hosts), len(s.engine.index.originsByNumber),
+				len(s.engine.index.recentOrigins))
 		}
 	}
 	check()
 	for i := range n {
-		if must1(s.Add(t.Context(), []storage.Entry{newEntry(t, "https://h%d.example/", i)}, 0))[0] != storage.Duplicate {
+		if must1(s.Add(t.Context(), []storage.Entry{newEntry(t, "https://h%d.example/", i)},
+			0))[0] != storage.Duplicate {
 			t.Fatalf("the seen set has lost h%d.example", i)
 		}
 	}
@@ -107,7 +116,8 @@ func TestInspector(t *testing.T) {
 		addEntries(t, s, newEntry(t, "https://a.example/%d", i), newEntry(t, "https://h%d.example/", i))
 	}
 	a := newEntry(t, "https://a.example/").URL.Origin()
-	outcomes := []storage.Ack{{Outcome: storage.RetryAt}, {Outcome: storage.RevisitAt}, {Outcome: storage.Park}, {Outcome: storage.Requeue}}
+	outcomes := []storage.Ack{{Outcome: storage.RetryAt}, {Outcome: storage.RevisitAt}, {Outcome: storage.Park},
+		{Outcome: storage.Requeue}}
 	for i := 0; i < len(outcomes); {
 		for _, l := range mustLease(t, s, now, 1) {
 			if l.URL.Origin() == a {
@@ -152,7 +162,8 @@ func TestInspector(t *testing.T) {
 			t.Errorf("%q are parked", parked)
 		}
 		i, found, err := s.Origin(t.Context(), a)
-		if !found || err != nil || i.QueuedURLs != n-2 || i.AwaitingRevisit != 1 || i.ParkedURLs != 1 || i.SeenURLs != n || i.HostState.Slots != 5 || i.NextDue.After(now) {
+		if !found || err != nil || i.QueuedURLs != n-2 || i.AwaitingRevisit != 1 || i.ParkedURLs != 1 ||
+			i.SeenURLs != n || i.HostState.Slots != 5 || i.NextDue.After(now) {
 			t.Errorf("origin %+v, %t, %v", i, found, err)
 		}
 	}
@@ -178,15 +189,18 @@ func TestUnparkInBatches(t *testing.T) {
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: mustLease(t, s, now, 1)[0], Outcome: storage.Park}}))
 	}
 	offered := 0
-	unparked, err := s.UnparkMatchingURLs(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
-		offered++
-		return offered%2 == 0
-	})
+	unparked, err := s.UnparkMatchingURLs(t.Context(), newEntry(t, "https://a.example/").URL.Origin(),
+		func(e storage.Entry) bool {
+			offered++
+			return offered%2 == 0
+		})
 	c := must1(s.Counts(t.Context()))
 	if err != nil || offered != n || unparked != n/2 || c.ParkedURLs != n/2 || c.QueuedURLs != n/2 {
 		t.Errorf("%d offered, %d unparked (%v), counts %+v", offered, unparked, err, c)
 	}
-	if unparked := must1(s.UnparkMatchingURLs(t.Context(), decorum.Origin{}, func(storage.Entry) bool { return true })); unparked != n/2 {
+	if unparked := must1(s.UnparkMatchingURLs(t.Context(), decorum.Origin{}, func(storage.Entry) bool {
+		return true
+	})); unparked != n/2 {
 		t.Errorf("%d unparked of all origins, want %d", unparked, n/2)
 	}
 }
@@ -200,7 +214,8 @@ func TestCompact(t *testing.T) {
 	}
 	s := openStore(t, dir, Options{noSync: true})
 	stats := must1(s.FileStats())
-	if err := Compact(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d", os.Getpid())) {
+	if err := Compact(file); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("in use by process %d", os.Getpid())) {
 		t.Errorf("compact a store in use: %v", err)
 	}
 	want := dumpStore(t, s)

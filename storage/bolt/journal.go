@@ -210,7 +210,9 @@ func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 	// Begin a sweep if the last one has ended.
 	if len(j.originsToCheckpoint) == 0 {
 		j.originsToCheckpoint, j.dirtyOrigins = j.dirtyOrigins, nil
-		slices.SortFunc(j.originsToCheckpoint, func(a, b *residentOrigin) int { return cmp.Compare(a.number, b.number) })
+		slices.SortFunc(j.originsToCheckpoint, func(a, b *residentOrigin) int {
+			return cmp.Compare(a.number, b.number)
+		})
 		j.sweepEndSegment, j.changesBeforeSweepEnd = j.nextSegment, j.loggedChangeCount
 	}
 	// Add origins until the transaction changes about maxCheckpointPages pages.

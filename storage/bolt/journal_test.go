@@ -18,7 +18,8 @@ func newTestJournal() *journal {
 func newTestOrigin(t *testing.T, number uint32, name string) *residentOrigin {
 	t.Helper()
 	origin := newEntry(t, "%s/", name).URL.Origin()
-	o := &residentOrigin{number: number, name: origin, isNew: true, host: &residentHost{name: origin.Host(), number: number}}
+	o := &residentOrigin{number: number, name: origin, isNew: true,
+		host: &residentHost{name: origin.Host(), number: number}}
 	o.Host, o.Queue = &o.host.Host, o
 	return o
 }
@@ -47,7 +48,8 @@ func TestJournal(t *testing.T) {
 	j.markOriginAndHostChanged(o)
 	writeNextBatch(t, f, j)
 	if j.bufferedChangeCount == 0 || j.loggedChangeCount == 0 || j.unwrittenChangeCount() != 0 {
-		t.Errorf("after the write: %d changes in memory, %d in the log, %d unwritten", j.bufferedChangeCount, j.loggedChangeCount, j.unwrittenChangeCount())
+		t.Errorf("after the write: %d changes in memory, %d in the log, %d unwritten", j.bufferedChangeCount,
+			j.loggedChangeCount, j.unwrittenChangeCount())
 	}
 
 	again := newTestJournal()
@@ -58,12 +60,14 @@ func TestJournal(t *testing.T) {
 		}
 		replayed := log.origins[1]
 		again.adoptReplayed(replayed)
-		if _, seen := replayed.pendingChanges.seenURLFingerprints.get(7); !seen || replayed.name != o.name || string(replayed.pendingChanges.notes["key"]) != "value" {
+		if _, seen := replayed.pendingChanges.seenURLFingerprints.get(7); !seen || replayed.name != o.name ||
+			string(replayed.pendingChanges.notes["key"]) != "value" {
 			t.Errorf("replayed %+v, want what was written", replayed)
 		}
 		return nil
 	}))
-	if again.bufferedChangeCount != j.bufferedChangeCount || again.loggedChangeCount != j.loggedChangeCount || again.nextSegment != j.nextSegment {
+	if again.bufferedChangeCount != j.bufferedChangeCount || again.loggedChangeCount != j.loggedChangeCount ||
+		again.nextSegment != j.nextSegment {
 		t.Errorf("replayed %+v, want the counts of %+v", again, j)
 	}
 

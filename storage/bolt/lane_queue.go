@@ -101,7 +101,9 @@ type originQueue struct {
 
 // getOrCreateLane returns the lane with a number, which it creates if the origin does not have it.
 func (q *originQueue) getOrCreateLane(id schedule.LaneID) *laneQueue {
-	at, found := slices.BinarySearchFunc(q.lanes, id, func(l laneQueue, id schedule.LaneID) int { return int(l.id) - int(id) })
+	at, found := slices.BinarySearchFunc(q.lanes, id, func(l laneQueue, id schedule.LaneID) int {
+		return int(l.id) - int(id)
+	})
 	if !found {
 		q.lanes = slices.Insert(q.lanes, at, laneQueue{id: id})
 	}

@@ -45,7 +45,8 @@ func TestLane(t *testing.T) {
 			if longest < prefetch {
 				t.Fatalf("head was never longer than %d", longest)
 			}
-			if l.pop().urlQueuePosition != all[0] || l.count != n-1 || l.firstSortKey != all[1].sortKey || l.lowerBound != all[0] {
+			if l.pop().urlQueuePosition != all[0] || l.count != n-1 ||
+				l.firstSortKey != all[1].sortKey || l.lowerBound != all[0] {
 				t.Errorf("pop left %+v", l)
 			}
 		})
@@ -109,7 +110,8 @@ func TestHeadCache(t *testing.T) {
 	}
 	c.trim()
 	if c.weight != 6 || len(c.origins) != 2 || origins[0].hasCachedHeads || !origins[1].hasCachedHeads {
-		t.Errorf("after trim: weight %d, %d origins, the first has heads: %t", c.weight, len(c.origins), origins[0].hasCachedHeads)
+		t.Errorf("after trim: weight %d, %d origins, the first has heads: %t", c.weight,
+			len(c.origins), origins[0].hasCachedHeads)
 	}
 	l := &origins[1].lanes[0]
 	c.pop(l)

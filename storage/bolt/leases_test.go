@@ -50,7 +50,8 @@ func TestLeaseTable(t *testing.T) {
 		if !second.Sent || second.Token == first.Token {
 			t.Errorf("leased again: %+v, want it marked as sent, with another token", second)
 		}
-		for call, err := range map[string]error{"markSent": table.markSent(&first, false), "ack": table.ack(&storage.Ack{Lease: first})} {
+		for call, err := range map[string]error{"markSent": table.markSent(&first, false),
+			"ack": table.ack(&storage.Ack{Lease: first})} {
 			if !errors.Is(err, storage.ErrStaleLease) {
 				t.Errorf("%s of a lease that ran out: %v, want %v", call, err, storage.ErrStaleLease)
 			}
@@ -58,10 +59,13 @@ func TestLeaseTable(t *testing.T) {
 		due := now.Add(time.Hour)
 		table.delayLeasedHosts(func() time.Time { return now }, time.Hour)
 		must(t, table.ack(&storage.Ack{Lease: second, Outcome: storage.Park}))
-		if len(table.leases) != 0 || o.leasedSlots != nil || o.parkedCount != 1 || !o.host.Due.Equal(due) || x.schedule.Counts().LeasedURLs != 0 {
-			t.Errorf("after the ack: %d leases, %d parked, host due %v, want none, 1, %v", len(table.leases), o.parkedCount, o.host.Due, due)
+		if len(table.leases) != 0 || o.leasedSlots != nil || o.parkedCount != 1 || !o.host.Due.Equal(due) ||
+			x.schedule.Counts().LeasedURLs != 0 {
+			t.Errorf("after the ack: %d leases, %d parked, host due %v, want none, 1, %v", len(table.leases),
+				o.parkedCount, o.host.Due, due)
 		}
-		for lane, want := range map[schedule.LaneID]int{schedule.LaneOf(&e): 0, schedule.LaneOf(&e).ReturnedLane(): 0, parkedLane: 1} {
+		for lane, want := range map[schedule.LaneID]int{schedule.LaneOf(&e): 0,
+			schedule.LaneOf(&e).ReturnedLane(): 0, parkedLane: 1} {
 			if left, _ := q.listUnleased(tx, o, laneSlot{lane, firstPosition}, 10); len(left) != want {
 				t.Errorf("%d URLs are in lane %d, want %d", len(left), lane, want)
 			}

@@ -49,7 +49,8 @@ func migrateBatch(tx *bbolt.Tx, batchBytes int) (done bool, err error) {
 		return false, fmt.Errorf("format 0: %w", binaryrecord.ErrDamaged)
 	case from < oldestFormat:
 		return false, fmt.Errorf("format %d is from before the first release, and decorum %s reads formats %d to %d: "+
-			"use the program that wrote the file to run \"decorum frontier export\", and this one to run \"decorum frontier import\"",
+			"use the program that wrote the file to run \"decorum frontier export\", and this one to run \"decorum "+
+			"frontier import\"",
 			from, decorum.Version(), oldestFormat, formatVersion)
 	case from == formatVersion && meta.Get([]byte(keyMigrationProgress)) != nil:
 		return false, migrateChecksumBatch(tx, batchBytes)
@@ -222,7 +223,8 @@ func checkCurrentFormat(tx *bbolt.Tx) error {
 	}
 	found, err := readFormatVersion(meta)
 	if err == nil && (found != formatVersion || meta.Get([]byte(keyMigrationProgress)) != nil) {
-		err = fmt.Errorf("format %d, and this program needs %d: open the store with this program first, which migrates it", found, formatVersion)
+		err = fmt.Errorf("format %d, and this program needs %d: open the store with this program first, which "+
+			"migrates it", found, formatVersion)
 	}
 	return err
 }

@@ -66,7 +66,8 @@ func (n noteTable) ReadNote(ctx context.Context, name decorum.Origin, key string
 // SetNote sets a value of at most storage.MaxNoteBytes bytes. A nil value deletes the note.
 func (n noteTable) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
 	if len(value) > storage.MaxNoteBytes {
-		return fmt.Errorf("note %s of %v: %d bytes, at most %d are allowed", key, name, len(value), storage.MaxNoteBytes)
+		return fmt.Errorf("note %s of %v: %d bytes, at most %d are allowed", key, name,
+			len(value), storage.MaxNoteBytes)
 	}
 	return n.engine.changeOrigin(ctx, name, func(o *residentOrigin) {
 		n.engine.journal.setNote(o, key, value)

@@ -55,7 +55,8 @@ func TestNotes(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "robots.db"), t.Context()
 	n := openNotes(t, path)
 	a, b := newEntry(t, "https://a.example/").URL.Origin(), newEntry(t, "http://b.example/").URL.Origin()
-	want := map[string]string{a.String() + " rest": "1", b.String() + " robots": "", decorum.Origin{}.String() + " own": "2"}
+	want := map[string]string{a.String() + " rest": "1", b.String() + " robots": "",
+		decorum.Origin{}.String() + " own": "2"}
 	must(t, n.SetNote(ctx, a, "rest", []byte("1")))
 	must(t, n.SetNote(ctx, a, "deleted", []byte("1")))
 	must(t, n.SetNote(ctx, b, "robots", []byte{}))

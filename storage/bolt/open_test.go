@@ -48,7 +48,8 @@ var openErrors = []struct {
 		editFile(t, path, func(tx *bbolt.Tx) error {
 			return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeUvarint(2))
 		})
-	}, "format 2 is from before the first release, and decorum " + decorum.Version() + " reads formats 3 to 4: use the program that wrote the file"},
+	}, "format 2 is from before the first release, and decorum " + decorum.Version() +
+		" reads formats 3 to 4: use the program that wrote the file"},
 	{"no format", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
 	}, "damaged record"},
@@ -168,13 +169,16 @@ func TestRestart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := openStore(t, dir, opts)
-			addEntries(t, s, newEntry(t, "https://slow.example/1"), newEntry(t, "https://slow.example/2"), newEntry(t, "https://known.example/"))
+			addEntries(t, s, newEntry(t, "https://slow.example/1"), newEntry(t, "https://slow.example/2"),
+				newEntry(t, "https://known.example/"))
 			for _, l := range mustLease(t, s, now, 1) {
 				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 			}
 			for _, l := range mustLease(t, s, now, 2) {
 				if l.URL.Origin().Host() == "slow.example" {
-					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: now, LostVisitDelay: time.Minute}}}))
+					must(t, s.Ack(t.Context(),
+						[]storage.Ack{{Lease: l,
+							HostState: &storage.HostState{Due: now, LostVisitDelay: time.Minute}}}))
 				} else {
 					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 				}
@@ -184,8 +188,10 @@ func TestRestart(t *testing.T) {
 			s = openStore(t, dir, opts)
 			defer s.Close()
 			addEntries(t, s, newEntry(t, "https://new.example/"))
-			for host, delay := range map[string]time.Duration{"slow.example": tt.slow, "known.example": tt.others, "new.example": tt.others} {
-				if due := s.engine.index.hosts[host].Due; due.After(now.Add(delay)) || delay > 0 && due.Before(now.Add(delay)) {
+			for host, delay := range map[string]time.Duration{"slow.example": tt.slow, "known.example": tt.others,
+				"new.example": tt.others} {
+				if due := s.engine.index.hosts[host].Due; due.After(now.Add(delay)) ||
+					delay > 0 && due.Before(now.Add(delay)) {
 					t.Errorf("%s is due %v after Open, want %v", host, due.Sub(now), delay)
 				}
 			}
@@ -216,7 +222,8 @@ func TestCloseDelaysLeasedHosts(t *testing.T) {
 	s := openStore(t, dir, opts)
 	addEntries(t, s, newEntry(t, "https://a.example/1"), newEntry(t, "https://a.example/2"))
 	l := mustLease(t, s, now, 1)[0]
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: now, LostVisitDelay: time.Minute}}}))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l,
+		HostState: &storage.HostState{Due: now, LostVisitDelay: time.Minute}}}))
 	mustLease(t, s, now, 1)
 	must(t, s.Close())
 	s = openStore(t, dir, opts)

@@ -18,7 +18,8 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originCache {
 	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
 	j := &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
 	x := &originCache{
-		opts: &opts, damageReporter: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*residentHost),
+		opts: &opts, damageReporter: damage, journal: j, heads: &headCache{opts: &opts},
+		hosts:   make(map[string]*residentHost),
 		origins: make(map[decorum.Origin]*residentOrigin), originsByNumber: make(map[uint32]*residentOrigin),
 	}
 	must(t, f.view(func(tx *bbolt.Tx) error {
@@ -57,7 +58,8 @@ func TestOriginIndex(t *testing.T) {
 		x.journal.markOriginAndHostChanged(o)
 		must1(x.getOrCreate(tx, b))
 		if again := must1(x.getOrCreate(tx, a)); again != o || o.number != 1 || x.lastOriginNumber != 2 {
-			t.Errorf("the second call returned another origin, or numbers are wrong: %d, %d", o.number, x.lastOriginNumber)
+			t.Errorf("the second call returned another origin, or numbers are wrong: %d, %d",
+				o.number, x.lastOriginNumber)
 		}
 		return nil
 	}))

@@ -102,7 +102,8 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
 	case err == nil && info.Size() == 0: // bbolt would write to an empty file
-		return nil, false, fmt.Errorf("%s is empty: it was truncated, or the process that created it was killed at once: "+
+		return nil, false, fmt.Errorf("%s is empty: it was truncated, or the process that created it was killed at "+
+			"once: "+
 			"restore it from a backup, or move it away to start over", path)
 	}
 	err = catchFault(func() error {
@@ -117,7 +118,8 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 				return checkNotTruncated(tx)
 			}
 			clean = meta.Get([]byte(keyClean)) != nil && meta.Get([]byte(keyUnchecked)) == nil
-			if n, err := readFormatVersion(meta); err != nil || n != formatVersion || tx.Bucket([]byte(bucketFiles)) == nil {
+			if n, err := readFormatVersion(meta); err != nil || n != formatVersion ||
+				tx.Bucket([]byte(bucketFiles)) == nil {
 				return errors.Join(err, checkNotTruncated(tx))
 			}
 			var known outputFiles

@@ -14,7 +14,8 @@ func TestOutputFileLengths(t *testing.T) {
 	defer f.close()
 	var o outputFiles
 	must(t, f.view(o.load))
-	a, b := OutputFileExtent{Path: "a", SyncedSize: 1}, OutputFileExtent{Path: "warc", Name: "b.warc", Serial: 2, SyncedSize: 3}
+	a, b := OutputFileExtent{Path: "a", SyncedSize: 1},
+		OutputFileExtent{Path: "warc", Name: "b.warc", Serial: 2, SyncedSize: 3}
 	o.markCommitted([]OutputFileExtent{a})
 	changed := o.changed([]OutputFileExtent{a, b})
 	if !slices.Equal(changed, []OutputFileExtent{b}) {

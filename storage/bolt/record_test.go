@@ -36,7 +36,8 @@ func TestKeysAreInOrder(t *testing.T) {
 	for _, at := range numbers {
 		for _, seq := range numbers {
 			for _, origin := range []uint32{0, 1, 256, math.MaxUint32} {
-				keys = append(keys, key{origin, laneSlot{3, urlQueuePosition{at, seq}}}, key{origin, laneSlot{parkedLane, urlQueuePosition{at, seq}}})
+				keys = append(keys, key{origin, laneSlot{3, urlQueuePosition{at, seq}}},
+					key{origin, laneSlot{parkedLane, urlQueuePosition{at, seq}}})
 			}
 		}
 	}
@@ -76,12 +77,15 @@ func FuzzParseEntry(f *testing.F) {
 	for _, e := range []storage.Entry{
 		{URL: must1(decorum.ParseURL("https://a.example/"))},
 		{
-			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassLate, Depth: 300,
+			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.SourcePrerequisite,
+			PriorityClass: storage.ClassLate, Depth: 300,
 			Referrer: "https://a.example/from", RobotsFor: o, FailedAttempts: 2, CallbackData: []byte{0xff},
-			UncleanedURL: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseUncleanedURL: true, Redirects: 3, HTTPSUpgradeTried: true,
+			UncleanedURL: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseUncleanedURL: true,
+			Redirects: 3, HTTPSUpgradeTried: true,
 		},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
-		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.NonGETRequest{Method: "POST", Body: []byte("x=1")}, Sent: true},
+		{URL: must1(decorum.ParseURL("https://a.example/")),
+			Request: &storage.NonGETRequest{Method: "POST", Body: []byte("x=1")}, Sent: true},
 	} {
 		f.Add(record.AppendEntry(nil, &e))
 	}
@@ -108,7 +112,8 @@ func FuzzParseRecords(f *testing.F) {
 	f.Add([]byte("00000000\x01000\x01000")) // the same lane twice
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if c, err := record.ParseHostState(b); err == nil {
-			if again, err := record.ParseHostState(record.AppendHostState(nil, &c)); err != nil || !reflect.DeepEqual(again, c) {
+			if again, err := record.ParseHostState(record.AppendHostState(nil, &c)); err != nil ||
+				!reflect.DeepEqual(again, c) {
 				t.Errorf("%x: host %+v was read again as %+v (%v)", b, c, again, err)
 			}
 		}
@@ -117,7 +122,8 @@ func FuzzParseRecords(f *testing.F) {
 			return
 		}
 		var again residentOrigin
-		if err := parseOriginRecord(appendOriginRecord(nil, &o), &again); err != nil || again.name != o.name || again.Total != o.Total {
+		if err := parseOriginRecord(appendOriginRecord(nil, &o), &again); err != nil ||
+			again.name != o.name || again.Total != o.Total {
 			t.Errorf("%x: origin %+v was read again as %+v (%v)", b, &o, &again, err)
 		}
 	})

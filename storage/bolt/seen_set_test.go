@@ -50,7 +50,8 @@ func TestFingerprints(t *testing.T) {
 			if !has(k) {
 				t.Fatalf("%v is not there", k)
 			}
-			for _, k := range []key{{k.origin, k.fingerprint + 1}, {k.origin + 1, k.fingerprint}, {4, k.fingerprint}, {0, k.fingerprint}} {
+			for _, k := range []key{{k.origin, k.fingerprint + 1}, {k.origin + 1, k.fingerprint},
+				{4, k.fingerprint}, {0, k.fingerprint}} {
 				if has(k) != want[k] {
 					t.Fatalf("%v is there: %t", k, !want[k])
 				}

@@ -11,7 +11,8 @@ import (
 func TestMemoryBudget(t *testing.T) {
 	const total = 4 * minShare
 	budget := &SharedMemoryBudget{}
-	opts := Options{PrefetchCount: total, MaxCachedURLs: total, MaxBufferedChanges: total, SharedMemoryBudget: budget, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true}
+	opts := Options{PrefetchCount: total, MaxCachedURLs: total, MaxBufferedChanges: total, SharedMemoryBudget: budget,
+		FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true}
 	first := openStore(t, t.TempDir(), opts)
 	defer first.Close()
 	wantShare(t, first, total)
@@ -44,7 +45,8 @@ func TestMinShare(t *testing.T) {
 func wantShare(t *testing.T, s *Store, want int) {
 	t.Helper()
 	if s.engine.opts.cachedURLLimit() != want || s.engine.opts.bufferedChangeLimit() != want {
-		t.Errorf("may cache %d URLs and keep %d changes, want %d", s.engine.opts.cachedURLLimit(), s.engine.opts.bufferedChangeLimit(), want)
+		t.Errorf("may cache %d URLs and keep %d changes, want %d", s.engine.opts.cachedURLLimit(),
+			s.engine.opts.bufferedChangeLimit(), want)
 	}
 }
 

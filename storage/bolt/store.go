@@ -257,7 +257,8 @@ func (s *Store) UnparkMatchingURLs(
 
 // unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs, and returns the
 // sum.
-func (s *Store) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) unparkOfAllOrigins(ctx context.Context,
+	shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	var origins []decorum.Origin
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
 		if i.ParkedURLs > 0 {

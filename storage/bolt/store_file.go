@@ -140,7 +140,8 @@ func (f *storeFile) stats() (stats FileStats, err error) {
 	stats.Size = info.Size()
 	pages := f.db.Stats()
 	err = f.view(func(tx *bbolt.Tx) error {
-		stats.FreeBytes = int64(pages.FreePageN+pages.PendingPageN)*int64(f.db.Info().PageSize) + max(0, stats.Size-tx.Size())
+		stats.FreeBytes = int64(pages.FreePageN+pages.PendingPageN)*int64(f.db.Info().PageSize) + max(0,
+			stats.Size-tx.Size())
 		return nil
 	})
 	return stats, err
@@ -173,10 +174,12 @@ func explainOpenError(path string, err error) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch),
 		errors.Is(err, bbolterrors.ErrChecksum):
-		return fmt.Errorf("%s is not the store of a crawl, or it is damaged: %w: give another path, or restore it from a backup",
+		return fmt.Errorf("%s is not the store of a crawl, or it is damaged: %w: give another path, or restore it "+
+			"from a backup",
 			path, err)
 	}
-	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to start over", path, err)
+	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to start over",
+		path, err)
 }
 
 // checkNotTruncated returns an error if the file is shorter than bbolt has made it.

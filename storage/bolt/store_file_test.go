@@ -63,7 +63,8 @@ func TestDamageReporter(t *testing.T) {
 	d.reportOnce("url 1", "record %d", 1)
 	d.reportOnce("url 2", "record %d", 2)
 	d.reportQuarantinedURL(errors.New("bad"))
-	want := []string{"a.db is damaged: record 1", "a.db is damaged: record 2", "a.db: a damaged URL record is skipped: bad"}
+	want := []string{"a.db is damaged: record 1", "a.db is damaged: record 2",
+		"a.db: a damaged URL record is skipped: bad"}
 	if !slices.Equal(reported, want) {
 		t.Errorf("reported %q, want %q", reported, want)
 	}
@@ -73,7 +74,8 @@ func TestDamageReporter(t *testing.T) {
 	if len(d.reported) > maxReports {
 		t.Errorf("%d places are remembered, want at most %d", len(d.reported), maxReports)
 	}
-	if err, want := d.errorf("log: %d", 7), "a.db is damaged: log: 7: restore it from a backup, or move it away to start over"; err.Error() != want {
+	if err, want := d.errorf("log: %d", 7), "a.db is damaged: log: 7: restore it from a backup, or move it away to "+
+		"start over"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
 }

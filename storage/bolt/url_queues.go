@@ -100,7 +100,8 @@ func (q *urlQueues) loadHead(tx *bbolt.Tx, o *residentOrigin, l *laneQueue) {
 	if l.isHeadLoaded() {
 		return
 	}
-	q.damageReporter.onDamaged(q.damageReporter.errorf("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
+	q.damageReporter.onDamaged(q.damageReporter.errorf("queue of %v: %d URLs are counted, %d found",
+		o.name, l.count, len(l.headURLs)))
 	o.AddURLs(l.id, len(l.headURLs)-l.count)
 	l.count = len(l.headURLs)
 	q.journal.markChanged(o)
@@ -187,7 +188,8 @@ func (q *urlQueues) unparkBatch(
 
 // rescheduleIfModified makes a page due at now if the page awaits its revisit and was modified after
 // its last visit. It reports whether it changed the page.
-func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *residentOrigin, g storage.SitemapLastmod, now time.Time) bool {
+func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *residentOrigin,
+	g storage.SitemapLastmod, now time.Time) bool {
 	// Find the page through the index of revisits.
 	p := fingerprintOfURL(g.URL)
 	at, ok := q.findRevisitSlot(tx, o, p)

@@ -73,9 +73,12 @@ func TestURLQueuesUnpark(t *testing.T) {
 		}
 		q.journal.putURL(o, laneSlot{parkedLane, urlQueuePosition{seq: 2}}, []byte("torn"))
 		from := laneSlot{parkedLane, firstPosition}
-		n, more := q.unparkBatch(tx, o, &from, o.lastSeq, func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/c" })
+		n, more := q.unparkBatch(tx, o, &from, o.lastSeq, func(e storage.Entry) bool {
+			return e.URL.PathAndQuery() == "/c"
+		})
 		if n != 1 || more || damaged != 1 || q.parkedCount != 1 || o.parkedCount != 1 || o.Total != 1 {
-			t.Errorf("%d unparked (more: %t), %d damaged, %d parked, %d queued, want 1 of each", n, more, damaged, q.parkedCount, o.Total)
+			t.Errorf("%d unparked (more: %t), %d damaged, %d parked, %d queued, want 1 of each", n, more,
+				damaged, q.parkedCount, o.Total)
 		}
 		return nil
 	}))
@@ -100,7 +103,8 @@ func TestURLQueuesReschedule(t *testing.T) {
 		}{{visited, revisit, false}, {visited.Add(time.Minute), now, true}} {
 			got := q.rescheduleIfModified(tx, o, storage.SitemapLastmod{URL: e.URL, Modified: step.modified}, now)
 			if _, due := o.RevisitCountAndFirstDue(); got != step.want || due > schedule.Nanos(step.wantDue) {
-				t.Errorf("modified %v: rescheduled %t, due %v, want %t, %v", step.modified, got, time.Unix(0, due), step.want, step.wantDue)
+				t.Errorf("modified %v: rescheduled %t, due %v, want %t, %v", step.modified, got,
+					time.Unix(0, due), step.want, step.wantDue)
 			}
 		}
 		return nil

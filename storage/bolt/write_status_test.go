@@ -21,8 +21,10 @@ import (
 // it. A store that is opened again has the state that was durable before.
 func TestFailedForGood(t *testing.T) {
 	for name, cause := range map[string]error{
-		"EIO": syscall.EIO, "EROFS": syscall.EROFS, "ENXIO": syscall.ENXIO, "ENODEV": syscall.ENODEV, "EBADF": syscall.EBADF,
-		"ESTALE": syscall.ESTALE, "closed": fs.ErrClosed, "text alone": errors.New("pages.jsonl may not be on the disk"),
+		"EIO": syscall.EIO, "EROFS": syscall.EROFS, "ENXIO": syscall.ENXIO,
+		"ENODEV": syscall.ENODEV, "EBADF": syscall.EBADF,
+		"ESTALE": syscall.ESTALE, "closed": fs.ErrClosed,
+		"text alone":    errors.New("pages.jsonl may not be on the disk"),
 		"another store": fmt.Errorf("robots.db: %w", storage.ErrFailed),
 	} {
 		t.Run(name, func(t *testing.T) { testFailedForGood(t, cause, true) })
@@ -60,7 +62,8 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	_, _, lease := s.Lease(ctx, time.Now(), time.Minute, 1)
 	_, adding := s.Add(ctx, []storage.Entry{newEntry(t, "https://a.example/3")}, 0)
 	for call, err := range map[string]error{
-		"Lease": lease, "Add": adding, "Ack": s.Ack(ctx, nil), "SetNote": s.SetNote(ctx, o, "key", nil), "Flush": s.Flush(ctx),
+		"Lease": lease, "Add": adding, "Ack": s.Ack(ctx, nil),
+		"SetNote": s.SetNote(ctx, o, "key", nil), "Flush": s.Flush(ctx),
 		"Hold": s.Hold(ctx, o, time.Now(), false),
 	} {
 		if !errors.Is(err, storage.ErrFailed) || !errors.Is(err, cause) || errors.Is(err, storage.ErrWriteStalled) {
@@ -100,7 +103,8 @@ func TestDiskFullIsTemporary(t *testing.T) {
 		fmt.Errorf("robots.db: %w", storage.ErrWriteStalled),
 	} {
 		w := &writeHealth{path: "frontier.db"}
-		if got := w.wrap(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
+		if got := w.wrap(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) ||
+			errors.Is(got, storage.ErrFailed) {
 			t.Errorf("%v makes the store fail: %v", err, got)
 		}
 	}
@@ -178,11 +182,13 @@ func TestWriteStatus(t *testing.T) {
 		wantReports int
 		wantStatus  error
 	}{
-		{nil, 0, nil}, {syscall.ENOSPC, 1, storage.ErrWriteStalled}, {syscall.EDQUOT, 1, storage.ErrWriteStalled}, {nil, 2, nil},
+		{nil, 0, nil}, {syscall.ENOSPC, 1, storage.ErrWriteStalled},
+		{syscall.EDQUOT, 1, storage.ErrWriteStalled}, {nil, 2, nil},
 		{syscall.EDQUOT, 3, storage.ErrWriteStalled}, {syscall.EIO, 4, storage.ErrFailed},
 	} {
 		if w.recordAttempt(step.err); len(reported) != step.wantReports || !errors.Is(w.err, step.wantStatus) {
-			t.Errorf("step %d: %d reports, the last %v, want %d; status %v, want %v", i, len(reported), reported, step.wantReports, w.err, step.wantStatus)
+			t.Errorf("step %d: %d reports, the last %v, want %d; status %v, want %v", i, len(reported), reported,
+				step.wantReports, w.err, step.wantStatus)
 		}
 	}
 	attempt := w.attemptDone

@@ -15,11 +15,13 @@ type admittedHosts struct {
 // hostCountsFor returns the totals of the crawl and of the domain of h, and whether h is counted.
 func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
 	_, counted := c.hosts[h.Host]
-	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
+	return storage.AdmittedHostTotals{Hosts: len(c.hosts),
+		DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
 
 // AdmitHostsWithinLimits implements storage.Store.
-func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.HostLimitResult, error) {
+func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit,
+	limits storage.HostCountLimits) ([]storage.HostLimitResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,8 @@ func TestForgetURLs(t *testing.T) {
 	for _, path := range []string{"parked", "resting", "done", "later", "leased", "queued"} {
 		entries = append(entries, storage.Entry{URL: parse("http://a.test/" + path)})
 	}
-	hop := storage.Entry{URL: parse("http://a.test/hop"), RobotsFor: b, PriorityClass: storage.ClassLate, Source: storage.SourcePrerequisite}
+	hop := storage.Entry{URL: parse("http://a.test/hop"), RobotsFor: b, PriorityClass: storage.ClassLate,
+		Source: storage.SourcePrerequisite}
 	add := func(entries ...storage.Entry) int {
 		t.Helper()
 		results, err := m.Add(ctx, entries, 0)
@@ -63,7 +64,8 @@ func TestForgetURLs(t *testing.T) {
 	must(m.ForgetOriginURLs(ctx, a))
 	must(m.ForgetOriginURLs(ctx, parse("http://unknown.test/").Origin()))
 	counts, err := m.Counts(ctx)
-	if want := (storage.Counts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 1, LeasedURLs: 1, SeenURLs: 2}); err != nil || counts != want {
+	if want := (storage.Counts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 1, LeasedURLs: 1, SeenURLs: 2}); err != nil ||
+		counts != want {
 		t.Errorf("counts %+v, %v; want %+v", counts, err, want)
 	}
 
@@ -82,7 +84,8 @@ func TestForgetURLs(t *testing.T) {
 		t.Errorf("%d URLs are new, want all but the leased one", n)
 	}
 	info, _, err := m.Origin(ctx, a)
-	if err != nil || !info.HostState.Due.Equal(due) || info.QueuedURLs != 6 || info.SeenURLs != 6 || info.ParkedURLs+info.AwaitingRevisit != 0 {
+	if err != nil || !info.HostState.Due.Equal(due) || info.QueuedURLs != 6 || info.SeenURLs != 6 ||
+		info.ParkedURLs+info.AwaitingRevisit != 0 {
 		t.Errorf("origin %+v, %v", info, err)
 	}
 	if note, err := m.ReadNote(ctx, a, "note"); err != nil || string(note) != "kept" {

@@ -69,7 +69,8 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 
 // OriginURLsInState implements storage.Inspector. It yields leased URLs first, since they return to the
 // head of the queue if their leases expire.
-func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState,
+	yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 }
 
 // RescheduleByLastmod implements storage.Store.
-func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time,
+	lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return 0, err
 	}
@@ -49,7 +50,8 @@ func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 }
 
 // UnparkMatchingURLs implements storage.Store.
-func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin,
+	shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return 0, err
 	}

@@ -95,7 +95,8 @@ func (q *originQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 			break
 		}
 	}
-	if q.revisitAlternation.ChooseRevisit(first, first < schedule.AwaitingRevisit, q.laneHasDueURL(schedule.AwaitingRevisit, now)) {
+	if q.revisitAlternation.ChooseRevisit(first, first < schedule.AwaitingRevisit,
+		q.laneHasDueURL(schedule.AwaitingRevisit, now)) {
 		first = schedule.AwaitingRevisit
 	} else if first == schedule.AwaitingRevisit {
 		return storage.Entry{}, false

@@ -174,7 +174,8 @@ func (m *Store) hasCapacity(entries []storage.Entry) bool {
 }
 
 // Lease implements storage.Store.
-func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
+func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration,
+	max int) ([]storage.Lease, storage.Wait, error) {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return nil, storage.Wait{}, err
 	}

@@ -61,7 +61,9 @@ var ackTests = []testCase{
 			now = now.Add(time.Second)
 			f.mustAck(storage.Ack{Lease: l, Outcome: outcome, NotBefore: now})
 		}
-		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
+			return true
+		})
 		f.must(err)
 		if l := f.mustLeaseURL(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.CallbackData) != "..." {
 			f.Errorf("%d failed attempts, callback data %q, want 3 and \"...\"", l.FailedAttempts, l.CallbackData)
@@ -69,7 +71,8 @@ var ackTests = []testCase{
 	}},
 	{"RetryAt does not stop the rest of the queue", func(f *fixture) {
 		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(100)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"),
+			Outcome: storage.RetryAt, NotBefore: at(100)})
 		f.wantOrder(at(0), "https://a.example/2")
 		f.wantOrder(at(100), "https://a.example/1")
 	}},
@@ -110,7 +113,8 @@ var holdTests = []testCase{
 	{"redirects of an origin's robots.txt are leased during its hold, ahead of its queue", func(f *fixture) {
 		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/page"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
-		f.mustAddExactly(2, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"), robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
+		f.mustAddExactly(2, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"),
+			robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
 		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases, want the two redirects of robots.txt", len(leases))
@@ -135,7 +139,8 @@ var holdTests = []testCase{
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
 		f.mustAddExactly(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"),
+			Outcome: storage.RetryAt, NotBefore: at(30)})
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(30)})
 		f.wantOrder(at(30), "https://a.example/r.txt")
 		f.wantWait(at(31), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(100)})

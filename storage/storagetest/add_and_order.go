@@ -43,7 +43,8 @@ var addTests = []testCase{
 	}},
 	{"Add stops at maxPerOrigin URLs of an origin, and returns the outcome of each entry", func(f *fixture) {
 		offer := func(most int, want ...storage.AddOutcome) {
-			entries := append(linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3"),
+			entries := append(linkEntries("https://a.example/1", "https://a.example/2",
+				"https://b.example/1", "https://a.example/3"),
 				robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 			fates, err := f.store.Add(f.Context(), entries, most)
 			f.must(err)
@@ -106,12 +107,13 @@ var addTests = []testCase{
 		good, big := linkEntry("https://a.example/"), linkEntry("https://a.example/big")
 		big.CallbackData = make([]byte, storage.MaxCallbackDataBytes+1)
 		for name, bad := range map[string]storage.Entry{
-			"callback data":                   big,
-			"no URL":                          {},
-			"class":                           entryOfClass(storage.NumClasses, "https://a.example/class"),
-			"no uncleaned URL":                {URL: mustURL("https://a.example/found"), UseUncleanedURL: true},
-			"uncleaned URL of another origin": {URL: mustURL("https://a.example/found"), UncleanedURL: mustURL("http://a.example/found?sid=1")},
-			"depth":                           {URL: mustURL("https://a.example/depth"), Depth: -1},
+			"callback data":    big,
+			"no URL":           {},
+			"class":            entryOfClass(storage.NumClasses, "https://a.example/class"),
+			"no uncleaned URL": {URL: mustURL("https://a.example/found"), UseUncleanedURL: true},
+			"uncleaned URL of another origin": {URL: mustURL("https://a.example/found"),
+				UncleanedURL: mustURL("http://a.example/found?sid=1")},
+			"depth": {URL: mustURL("https://a.example/depth"), Depth: -1},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
@@ -132,9 +134,12 @@ var entryCmpOptions = cmp.Options{
 
 var orderTests = []testCase{
 	{"URLs of an origin are leased by class, then in the order of Add", func(f *fixture) {
-		f.mustAddExactly(4, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassNormal, "https://a.example/usual"),
-			entryOfClass(storage.ClassEarly, "https://a.example/early"), entryOfClass(storage.ClassNormal, "https://a.example/usual2"))
-		f.mustAddExactly(3, entryOfClass(storage.ClassFirst, "https://a.example/first"), entryOfClass(storage.ClassLate, "https://a.example/late2"),
+		f.mustAddExactly(4, entryOfClass(storage.ClassLate, "https://a.example/late"),
+			entryOfClass(storage.ClassNormal, "https://a.example/usual"),
+			entryOfClass(storage.ClassEarly, "https://a.example/early"),
+			entryOfClass(storage.ClassNormal, "https://a.example/usual2"))
+		f.mustAddExactly(3, entryOfClass(storage.ClassFirst, "https://a.example/first"),
+			entryOfClass(storage.ClassLate, "https://a.example/late2"),
 			entryOfClass(storage.ClassEarly, "https://a.example/early2"))
 		f.wantOrder(at(0), "https://a.example/first", "https://a.example/early", "https://a.example/early2",
 			"https://a.example/usual", "https://a.example/usual2", "https://a.example/late", "https://a.example/late2")
@@ -152,7 +157,8 @@ var orderTests = []testCase{
 	{"a queue refilled while it is drained keeps its order", func(f *fixture) {
 		next := 0
 		for i := range 300 {
-			f.mustAddExactly(2, linkEntry("https://a.example/"+strconv.Itoa(2*i)), linkEntry("https://a.example/"+strconv.Itoa(2*i+1)))
+			f.mustAddExactly(2, linkEntry("https://a.example/"+strconv.Itoa(2*i)),
+				linkEntry("https://a.example/"+strconv.Itoa(2*i+1)))
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"+strconv.Itoa(next))})
 			next++
 		}
@@ -161,7 +167,8 @@ var orderTests = []testCase{
 		}
 	}},
 	{"Requeue puts a URL at the head of the queue, before every class", func(f *fixture) {
-		f.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
+		f.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"),
+			entryOfClass(storage.ClassLate, "https://a.example/late2"))
 		l := f.mustLeaseURL(at(0), "https://a.example/late")
 		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
@@ -175,10 +182,14 @@ var orderTests = []testCase{
 		}
 	}},
 	{"RetryAt leases a URL not before its time, then first of its class", func(f *fixture) {
-		f.mustAddExactly(4, entryOfClass(storage.ClassEarly, "https://a.example/e1"), entryOfClass(storage.ClassEarly, "https://a.example/e2"),
-			entryOfClass(storage.ClassNormal, "https://a.example/u1"), entryOfClass(storage.ClassNormal, "https://a.example/u2"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e1"), Outcome: storage.RetryAt, NotBefore: at(20)})
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e2"), Outcome: storage.RetryAt, NotBefore: at(10)})
+		f.mustAddExactly(4, entryOfClass(storage.ClassEarly, "https://a.example/e1"),
+			entryOfClass(storage.ClassEarly, "https://a.example/e2"),
+			entryOfClass(storage.ClassNormal, "https://a.example/u1"),
+			entryOfClass(storage.ClassNormal, "https://a.example/u2"))
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e1"),
+			Outcome: storage.RetryAt, NotBefore: at(20)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e2"),
+			Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(1), "https://a.example/u1")})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/e2")})
 		f.wantOrder(at(20), "https://a.example/e1", "https://a.example/u2")
@@ -201,7 +212,8 @@ var orderTests = []testCase{
 			}
 			f.mustAck(storage.Ack{Lease: l[0]})
 			if s < 200 {
-				f.wantWait(at(float64(s)), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(float64(s + 1))})
+				f.wantWait(at(float64(s)),
+					storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(float64(s + 1))})
 			}
 		}
 	}},

@@ -16,7 +16,8 @@ import (
 // visited once.
 func testConcurrentCrawl(f *fixture) {
 	const workers, hosts, depth = 8, 5, 9
-	l := &concurrentCrawl{fixture: f, visitsPerURL: make(map[string]int), activeVisitsPerHost: make(map[string]int), hostDueAt: make(map[string]time.Time)}
+	l := &concurrentCrawl{fixture: f, visitsPerURL: make(map[string]int), activeVisitsPerHost: make(map[string]int),
+		hostDueAt: make(map[string]time.Time)}
 	for h := range hosts {
 		f.mustAddExactly(1, linkEntry(fmt.Sprintf("https://h%d.example/1", h)))
 	}
@@ -95,7 +96,8 @@ func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit in
 	}
 	due := now.Add(3 * time.Millisecond)
 	l.recordVisitEnd(host, due, lease)
-	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease, HostState: &storage.HostState{Due: due, Slots: slots}}})
+	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease,
+		HostState: &storage.HostState{Due: due, Slots: slots}}})
 	if err != nil {
 		l.Errorf("Ack: %v", err)
 	}

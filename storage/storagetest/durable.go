@@ -70,14 +70,16 @@ var durableTests = []struct {
 			d.mustAck(storage.Ack{Lease: l})
 		}
 		d.reopen()
-		d.mustAddExactly(1, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
+		d.mustAddExactly(1, linkEntries("https://a.example/1", "https://a.example/2",
+			"https://b.example/1", "https://a.example/3")...)
 		if c := d.mustGetCounts(); c.SeenURLs != 4 {
 			d.Errorf("%d seen, want 4", c.SeenURLs)
 		}
 	}},
 	{"hosts", func(d *durableFixture) {
 		d.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
-		want := storage.HostState{Due: at(100.000000001), LostVisitDelay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, EncodedStats: []byte("\x00memo")}
+		want := storage.HostState{Due: at(100.000000001), LostVisitDelay: 1500 * time.Millisecond, Slots: 3,
+			ConsecutiveFailures: 4, EncodedStats: []byte("\x00memo")}
 		d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
 		d.reopen()
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: want.Due})
@@ -87,13 +89,16 @@ var durableTests = []struct {
 	}},
 	{"admitted hosts", func(d *durableFixture) {
 		l := storage.HostCountLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
-		d.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
+		d.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example"},
+			storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
-		d.wantHostAdmission(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
+		d.wantHostAdmission(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached,
+			storage.HostAlreadyCounted)
 		d.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
 		d.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantAdmittedHostTotals("2.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		d.wantAdmittedHostTotals("2.a.example", "a.example",
+			storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 	}},
 	{"a host without URLs", func(d *durableFixture) {
 		d.mustAddExactly(1, linkEntry("https://a.example/1"))
@@ -103,7 +108,8 @@ var durableTests = []struct {
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 	{"leased URLs in their queues again", func(d *durableFixture) {
-		d.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
+		d.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2",
+			"https://b.example/1", "https://b.example/2")...)
 		d.mustLeaseUpTo(at(0), 2)
 		d.reopen()
 		if c := d.mustGetCounts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
@@ -116,7 +122,8 @@ var durableTests = []struct {
 		}
 	}},
 	{"requeued URLs at the head of their queue", func(d *durableFixture) {
-		d.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
+		d.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"),
+			entryOfClass(storage.ClassLate, "https://a.example/late2"))
 		l := d.mustLeaseURL(at(0), "https://a.example/late")
 		d.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		d.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
@@ -147,7 +154,9 @@ var durableTests = []struct {
 		if c := d.mustGetCounts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
 			d.Fatalf("counts %+v, want 2 parked and seen", c)
 		}
-		_, err := d.store.UnparkMatchingURLs(d.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
+		_, err := d.store.UnparkMatchingURLs(d.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool {
+			return e.URL.PathAndQuery() == "/2"
+		})
 		d.must(err)
 		d.reopen()
 		d.wantOrder(at(0), "https://a.example/2")
@@ -223,9 +232,12 @@ var durableTests = []struct {
 	}},
 	{"every field of an entry", func(d *durableFixture) {
 		want := storage.Entry{
-			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassEarly, Depth: 7,
-			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, CallbackData: []byte{0, 1},
-			UncleanedURL: mustURL("https://a.example/?q&sid=1"), UseUncleanedURL: true, HTTPSUpgradeTried: true, Redirects: 9, PriorityRank: 65535, VisitHistorySummary: newVisitHistorySummary(at(-1)),
+			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite,
+			PriorityClass: storage.ClassEarly, Depth: 7,
+			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3,
+			CallbackData: []byte{0, 1},
+			UncleanedURL: mustURL("https://a.example/?q&sid=1"), UseUncleanedURL: true, HTTPSUpgradeTried: true,
+			Redirects: 9, PriorityRank: 65535, VisitHistorySummary: newVisitHistorySummary(at(-1)),
 		}
 		d.mustAddExactly(1, want)
 		d.reopen()

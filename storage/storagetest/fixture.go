@@ -92,7 +92,8 @@ func (f *fixture) wantNoLease(now time.Time) storage.Wait {
 func (f *fixture) wantWait(now time.Time, want storage.Wait) {
 	f.Helper()
 	if got := f.wantNoLease(now); got.RemainingWorkKind != want.RemainingWorkKind || !got.Until.Equal(want.Until) {
-		f.Fatalf("at %v: remaining %d until %v, want %d until %v", now.Sub(startTime), got.RemainingWorkKind, got.Until, want.RemainingWorkKind, want.Until)
+		f.Fatalf("at %v: remaining %d until %v, want %d until %v", now.Sub(startTime), got.RemainingWorkKind, got.Until,
+			want.RemainingWorkKind, want.Until)
 	}
 }
 

@@ -47,7 +47,8 @@ func (i *importerFixture) mustImport(dumps ...storage.OriginDump) {
 func (i *inspectorFixture) dumpAll() (all []storage.OriginDump) {
 	i.Helper()
 	for _, o := range i.allOrigins() {
-		p := storage.OriginDump{Origin: o.Origin, HostState: &o.HostState, HeldUntil: o.HeldUntil, Suspended: o.Suspended}
+		p := storage.OriginDump{Origin: o.Origin, HostState: &o.HostState,
+			HeldUntil: o.HeldUntil, Suspended: o.Suspended}
 		for state := range storage.StateParked + 1 {
 			i.must(i.OriginURLsInState(i.Context(), o.Origin, state, func(e storage.Entry, at time.Time) bool {
 				p.URLs = append(p.URLs, storage.StoredEntry{Entry: e, State: state, NotBefore: at})
@@ -61,7 +62,9 @@ func (i *inspectorFixture) dumpAll() (all []storage.OriginDump) {
 		slices.Sort(p.SeenURLFingerprints)
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b storage.OriginDump) int { return strings.Compare(a.Origin.String(), b.Origin.String()) })
+	slices.SortFunc(all, func(a, b storage.OriginDump) int {
+		return strings.Compare(a.Origin.String(), b.Origin.String())
+	})
 	return all
 }
 
@@ -76,7 +79,8 @@ var importTests = []struct {
 		for range 2 { // the second Import changes nothing
 			i.mustImport(dumpsWithoutRobotsHops(want)...)
 			i.mustImport(robotsHopsMissingInStore(i.inspectorFixture, want)...)
-			if diff := cmp.Diff(want, i.dumpAll(), entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
+			if diff := cmp.Diff(want, i.dumpAll(), entryCmpOptions, cmp.Comparer(equalHostStates),
+				cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("contents of the source (-) and of the import (+):\n%s", diff)
 			}
 			got := i.mustGetCounts()
@@ -125,8 +129,11 @@ var importTests = []struct {
 	}},
 	{"Import never moves Due of a host back", func(i *importerFixture) {
 		o := mustOrigin("https://a.example")
-		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second}, URLs: []storage.StoredEntry{{Entry: linkEntry("https://a.example/")}}})
-		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(20), LostVisitDelay: 2 * time.Second}})
+		i.mustImport(storage.OriginDump{Origin: o,
+			HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second},
+			URLs:      []storage.StoredEntry{{Entry: linkEntry("https://a.example/")}}})
+		i.mustImport(storage.OriginDump{Origin: o,
+			HostState: &storage.HostState{Due: at(20), LostVisitDelay: 2 * time.Second}})
 		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 		if l := i.fixture.mustLeaseURL(at(50), "https://a.example/"); l.HostState.LostVisitDelay != 2*time.Second {
 			i.Errorf("LostVisitDelay %v, want the one of the last dump", l.HostState.LostVisitDelay)
@@ -135,15 +142,19 @@ var importTests = []struct {
 	{"URLs that the Store has stay, and go first", func(i *importerFixture) {
 		i.mustAddExactly(1, linkEntry("https://a.example/1"))
 		i.mustImport(storage.OriginDump{Origin: mustOrigin("https://a.example"), URLs: []storage.StoredEntry{
-			{Entry: linkEntry("https://a.example/1"), State: storage.StateParked}, {Entry: linkEntry("https://a.example/2")}}})
+			{Entry: linkEntry("https://a.example/1"), State: storage.StateParked},
+			{Entry: linkEntry("https://a.example/2")}}})
 		i.wantOrder(at(0), "https://a.example/1", "https://a.example/2")
 	}},
 	{"imported pages can be rescheduled and unparked", func(i *importerFixture) {
 		rested, o := linkEntry("https://a.example/r"), mustOrigin("https://a.example")
 		rested.VisitHistorySummary = newVisitHistorySummary(at(-10))
-		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
+		i.mustImport(storage.OriginDump{Origin: o,
+			URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)},
+				{Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
 		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(1000)})
-		n, err := i.store.RescheduleByLastmod(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
+		n, err := i.store.RescheduleByLastmod(i.Context(), at(1),
+			[]storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
 		i.must(err)
 		m, err := i.store.UnparkMatchingURLs(i.Context(), o, func(storage.Entry) bool { return true })
 		i.must(err)
@@ -158,11 +169,16 @@ var importTests = []struct {
 			"no origin":      {URLs: []storage.StoredEntry{{Entry: good}}},
 			"another origin": {Origin: mustOrigin("https://b.example"), URLs: []storage.StoredEntry{{Entry: good}}},
 			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, State: storage.StateParked + 1}}},
-			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: entryOfClass(storage.NumClasses, "https://a.example/x")}}},
-			"redirect of a robots.txt that awaits a revisit": {Origin: o, URLs: []storage.StoredEntry{{Entry: robotsRedirectEntry("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
-			"long statistics": {Origin: o, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
+			"bad entry": {Origin: o,
+				URLs: []storage.StoredEntry{{Entry: entryOfClass(storage.NumClasses, "https://a.example/x")}}},
+			"redirect of a robots.txt that awaits a revisit": {Origin: o,
+				URLs: []storage.StoredEntry{{Entry: robotsRedirectEntry("https://a.example/r", "https://b.example"),
+					State: storage.StateAwaitingRevisit}}},
+			"long statistics": {Origin: o,
+				HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
 		} {
-			if err := i.Import(i.Context(), []storage.OriginDump{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
+			if err := i.Import(i.Context(),
+				[]storage.OriginDump{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
 				i.Errorf("%s: no error", name)
 			}
 		}
@@ -187,13 +203,18 @@ func sortLeasesByURL(leases []storage.Lease) []storage.Lease {
 // addEntryInEveryState adds entries to a Store and brings them into every state that there is.
 func addEntryInEveryState(i *inspectorFixture) {
 	full := entryWithRank(7, "https://a.example/full?q")
-	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
+	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3,
+		"https://b.example/", []byte("\x00c"), 2, 1
 	sent := newPOSTEntry("https://a.example/form", "x=1")
 	// Outcomes of five visits; the sixth URL stays queued.
-	i.mustAddExactly(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
+	i.mustAddExactly(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest",
+		"https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
 	for _, end := range []storage.Ack{
-		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
-		{Outcome: storage.RetryAt, NotBefore: at(30), HostState: &storage.HostState{Due: at(20), LostVisitDelay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, EncodedStats: []byte("\xffmemo")}},
+		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)},
+		{Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
+		{Outcome: storage.RetryAt, NotBefore: at(30),
+			HostState: &storage.HostState{Due: at(20), LostVisitDelay: 5 * time.Second, Slots: 1,
+				ConsecutiveFailures: 2, EncodedStats: []byte("\xffmemo")}},
 	} {
 		end.Lease = i.mustLeaseUpTo(at(0), 1)[0]
 		end.Lease.VisitHistorySummary = newVisitHistorySummary(at(0))
@@ -203,13 +224,15 @@ func addEntryInEveryState(i *inspectorFixture) {
 	i.mustAddExactly(2, full, sent)
 	i.mustAddExactly(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
 	i.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
-	i.mustAddExactly(2, linkEntry("http://a.example/plain"), robotsRedirectEntry("https://a.example/robots2", "https://a.example"))
+	i.mustAddExactly(2, linkEntry("http://a.example/plain"),
+		robotsRedirectEntry("https://a.example/robots2", "https://a.example"))
 	// Holds, one of them of an origin without URLs, and redirects of a robots.txt.
 	i.mustHoldOrigin("http://a.example", at(200), true)
 	i.mustHoldOrigin("https://c.example", at(100), false)
 	l := i.fixture.mustLeaseURL(at(20), "https://a.example/robots2")
 	i.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(40)})
-	i.mustAddExactly(2, linkEntry("https://b.example/"), robotsRedirectEntry("https://b.example/robots2", "https://a.example"))
+	i.mustAddExactly(2, linkEntry("https://b.example/"),
+		robotsRedirectEntry("https://b.example/robots2", "https://a.example"))
 }
 
 // filterDumpURLs returns the dumps with only the URLs for which keep returns true.

@@ -104,7 +104,8 @@ var inspectTests = []struct {
 			i.mustAck(storage.Ack{Lease: l})
 		}
 		all := i.allOrigins()
-		for _, o := range []string{"https://a.example", "http://a.example", "https://held.example", "https://noted.example"} {
+		for _, o := range []string{"https://a.example", "http://a.example",
+			"https://held.example", "https://noted.example"} {
 			if _, ok := all[o]; !ok {
 				i.Errorf("%s is missing", o)
 			}
@@ -127,21 +128,27 @@ var inspectTests = []struct {
 		i.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/out"))
 		i.mustLeaseURL(at(0), "https://a.example/out")
 		i.mustAddExactly(4, entryWithRank(5, "https://a.example/u5"), entryWithRank(4, "https://a.example/u4"),
-			entryOfClass(storage.ClassLate, "https://a.example/l"), entryOfClass(storage.ClassEarly, "https://a.example/e"))
+			entryOfClass(storage.ClassLate, "https://a.example/l"),
+			entryOfClass(storage.ClassEarly, "https://a.example/e"))
 		i.mustAddExactly(1, linkEntry("https://b.example/other"))
 		i.mustAddExactly(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		got := i.listURLs("https://a.example", storage.StateQueued)
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit)
 		at := slices.Index(got, "/out")
-		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 || !slices.Equal(slices.Delete(got, at, at+1), want) {
+		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 ||
+			!slices.Equal(slices.Delete(got, at, at+1), want) {
 			i.Errorf("got %q, want %q and the leased one", got, want)
 		}
 	}},
 	{"OriginURLsInState separates queued, awaiting and parked URLs", func(i *inspectorFixture) {
-		i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
-		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(30)})
-		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.RevisitAt, NotBefore: at(50)})
-		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/3"), Outcome: storage.RevisitAt, NotBefore: at(40)})
+		i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3",
+			"https://a.example/4", "https://a.example/5")...)
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"),
+			Outcome: storage.RetryAt, NotBefore: at(30)})
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/2"),
+			Outcome: storage.RevisitAt, NotBefore: at(50)})
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/3"),
+			Outcome: storage.RevisitAt, NotBefore: at(40)})
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/4"), Outcome: storage.Park})
 		i.wantURLs("https://a.example", storage.StateQueued, "/1 at 30", "/5")
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit, "/3 at 40", "/2 at 50")
@@ -153,14 +160,16 @@ var inspectTests = []struct {
 	}},
 	{"OriginURLsInState yields every field of an entry", func(i *inspectorFixture) {
 		want := entryWithRank(7, "https://a.example/?q")
-		want.Depth, want.Referrer, want.CallbackData, want.VisitHistorySummary = 3, "https://b.example/", []byte("c"), newVisitHistorySummary(at(-1))
+		want.Depth, want.Referrer, want.CallbackData, want.VisitHistorySummary = 3, "https://b.example/", []byte("c"),
+			newVisitHistorySummary(at(-1))
 		i.mustAddExactly(1, want)
-		i.must(i.OriginURLsInState(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
-			if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
-				i.Errorf("entry (-added +yielded):\n%s", diff)
-			}
-			return true
-		}))
+		i.must(i.OriginURLsInState(i.Context(), mustOrigin("https://a.example"), storage.StateQueued,
+			func(e storage.Entry, _ time.Time) bool {
+				if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
+					i.Errorf("entry (-added +yielded):\n%s", diff)
+				}
+				return true
+			}))
 	}},
 	{"OriginURLsInState yields many URLs", func(i *inspectorFixture) {
 		const many = 3000
@@ -200,7 +209,9 @@ var inspectTests = []struct {
 				return i.Origins(ctx, func(storage.OriginInfo) bool { return stop() })
 			},
 			"OriginURLsInState": func(stop func() bool) error {
-				return i.OriginURLsInState(ctx, a, storage.StateQueued, func(storage.Entry, time.Time) bool { return stop() })
+				return i.OriginURLsInState(ctx, a, storage.StateQueued, func(storage.Entry, time.Time) bool {
+					return stop()
+				})
 			},
 			"SeenURLFingerprints": func(stop func() bool) error {
 				return i.SeenURLFingerprints(ctx, a, func(uint64) bool { return stop() })
@@ -296,7 +307,8 @@ var inspectTests = []struct {
 		a := mustOrigin("https://a.example")
 		errs["Origins"] = i.Origins(i.Context(), func(storage.OriginInfo) bool { return true })
 		_, _, errs["Origin"] = i.Origin(i.Context(), a)
-		errs["OriginURLsInState"] = i.OriginURLsInState(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
+		errs["OriginURLsInState"] = i.OriginURLsInState(i.Context(), a, storage.StateQueued,
+			func(storage.Entry, time.Time) bool { return true })
 		_, errs["HasSeen"] = i.HasSeen(i.Context(), mustURL("https://a.example/"))
 		errs["SeenURLFingerprints"] = i.SeenURLFingerprints(i.Context(), a, func(uint64) bool { return true })
 		errs["OriginNotes"] = i.OriginNotes(i.Context(), a, func(string, []byte) bool { return true })
@@ -321,30 +333,40 @@ func testOriginInfo(i *inspectorFixture) {
 			if !want.NextDue.IsZero() && !want.NextDue.After(now) && !info.NextDue.After(now) {
 				info.NextDue = want.NextDue // any time in the past says that it can be leased now
 			}
-			if diff := cmp.Diff(want, info, entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
+			if diff := cmp.Diff(want, info, entryCmpOptions, cmp.Comparer(equalHostStates),
+				cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("origin (-want +got):\n%s", diff)
 			}
 		}
 	}
 	a, b := mustOrigin("https://a.example"), mustOrigin("http://a.example")
 	i.mustHoldOrigin("https://a.example", at(0), false)
-	i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+	i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3",
+		"https://a.example/4", "https://a.example/5")...)
 	l := i.mustLeaseURL(at(0), "https://a.example/1")
-	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), QueuedURLs: 4, LeasedURLs: 1, SeenURLs: 5, NextDue: at(0)})
-	host := storage.HostState{Due: at(10), LostVisitDelay: time.Second, ConsecutiveFailures: 2, EncodedStats: []byte("memo")}
+	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), QueuedURLs: 4, LeasedURLs: 1,
+		SeenURLs: 5, NextDue: at(0)})
+	host := storage.HostState{Due: at(10), LostVisitDelay: time.Second, ConsecutiveFailures: 2,
+		EncodedStats: []byte("memo")}
 	i.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(99), HostState: &host})
-	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/2"), Outcome: storage.RetryAt, NotBefore: at(70)})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/2"),
+		Outcome: storage.RetryAt, NotBefore: at(70)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/3"), Outcome: storage.Park})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/4"), Outcome: storage.Done})
-	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(0), QueuedURLs: 2, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(10)})
+	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(0), QueuedURLs: 2, AwaitingRevisit: 1,
+		ParkedURLs: 1, SeenURLs: 5, NextDue: at(10)})
 	i.mustHoldOrigin("https://a.example", at(60), true)
-	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, QueuedURLs: 2, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(60)})
+	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, QueuedURLs: 2,
+		AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(60)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(60), "https://a.example/5")})
-	want(at(60), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, QueuedURLs: 1, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(70)})
+	want(at(60), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, QueuedURLs: 1,
+		AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(70)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(70), "https://a.example/2")})
-	want(at(70), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(99)})
+	want(at(70), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1,
+		ParkedURLs: 1, SeenURLs: 5, NextDue: at(99)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(99), "https://a.example/1")})
-	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, ParkedURLs: 1, SeenURLs: 5})
+	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true,
+		ParkedURLs: 1, SeenURLs: 5})
 	i.mustAddExactly(1, linkEntry("http://a.example/"))
 	// Both origins share the host's clock.
 	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)})

@@ -239,7 +239,8 @@ func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (fir
 		if w.URL.Origin() != l.URL.Origin() || w.awaitsRevisit != awaitsRevisit || m.availableFrom(w).After(now) {
 			continue
 		}
-		if first == nil || w.before(first) || !first.before(w) && w.URL == l.URL && cmp.Equal(w.Entry, l.Entry, entryCmpOptions) {
+		if first == nil || w.before(first) || !first.before(w) && w.URL == l.URL &&
+			cmp.Equal(w.Entry, l.Entry, entryCmpOptions) {
 			first = w
 		}
 	}
@@ -249,7 +250,8 @@ func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (fir
 // decideRevisitTurn reports whether the next lease of the origin must be revisit, and not first, and
 // records that. Either may be nil.
 func (m *model) decideRevisitTurn(o decorum.Origin, first, revisit *modelURL) bool {
-	revisitFirst := first == nil || !first.isRobotsHopForOwnOrigin() && first.returnedSeq == 0 && first.PriorityClass >= storage.ClassNormal && !m.lastWasRevisitByOrigin[o]
+	revisitFirst := first == nil || !first.isRobotsHopForOwnOrigin() && first.returnedSeq == 0 &&
+		first.PriorityClass >= storage.ClassNormal && !m.lastWasRevisitByOrigin[o]
 	m.lastWasRevisitByOrigin[o] = revisit != nil && revisitFirst
 	return m.lastWasRevisitByOrigin[o]
 }
@@ -300,7 +302,8 @@ func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
 // holds ends.
 func (m *model) countSuspendedURLs() (n int, end time.Time) {
 	for _, w := range m.queuedURLs {
-		if hold := m.originHolds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
+		if hold := m.originHolds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) &&
+			!w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
 			n++
 			end = timecmp.EarlierOfSet(end, hold.until)
 		}
@@ -413,7 +416,8 @@ func (m *model) counts() storage.Counts {
 	}
 	suspended, _ := m.countSuspendedURLs()
 	return storage.Counts{
-		QueuedHosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queuedURLs) - awaiting, AwaitingRevisit: awaiting, LeasedURLs: len(m.leasedURLs),
+		QueuedHosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queuedURLs) - awaiting, AwaitingRevisit: awaiting,
+		LeasedURLs: len(m.leasedURLs),
 		ParkedURLs: len(m.parkedEntries), SeenURLs: len(m.seenURLs), SuspendedURLs: suspended,
 	}
 }

@@ -20,8 +20,10 @@ var requestTests = []testCase{
 	{"different requests to a URL are queued, equal ones once", func(f *fixture) {
 		put := newPOSTEntry("https://a.example/", "x=1")
 		put.Request.Method = "PUT"
-		f.mustAddExactly(4, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://a.example/", "x=2"), put)
-		f.mustAddExactly(0, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://a.example/", "x=2"), put)
+		f.mustAddExactly(4, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"),
+			newPOSTEntry("https://a.example/", "x=2"), put)
+		f.mustAddExactly(0, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"),
+			newPOSTEntry("https://a.example/", "x=2"), put)
 		if c := f.mustGetCounts(); c.SeenURLs != 4 || c.QueuedURLs != 4 {
 			f.Errorf("counts %+v, want 4 seen and queued", c)
 		}
@@ -36,12 +38,13 @@ var requestTests = []testCase{
 	}},
 	{"bad requests are refused", func(f *fixture) {
 		for name, e := range map[string]storage.Entry{
-			"no method":    {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{}},
-			"GET":          {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{Method: "GET"}},
-			"ftp":          newPOSTEntry("ftp://a.example/", "x"),
-			"too long":     newPOSTEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
-			"prerequisite": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.NonGETRequest{Method: "POST"}},
-			"sent":         {URL: mustURL("https://a.example/"), Sent: true},
+			"no method": {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{}},
+			"GET":       {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{Method: "GET"}},
+			"ftp":       newPOSTEntry("ftp://a.example/", "x"),
+			"too long":  newPOSTEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
+			"prerequisite": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite,
+				Request: &storage.NonGETRequest{Method: "POST"}},
+			"sent": {URL: mustURL("https://a.example/"), Sent: true},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{e}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
@@ -56,9 +59,12 @@ var requestTests = []testCase{
 				f.Fatalf("lease %d: sent %t, want %t", i, l.Sent, i > 0)
 			}
 			f.must(f.store.MarkSent(f.Context(), l, true))
-			f.mustAck(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, NotBefore: at(0)})
+			f.mustAck(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token},
+				Outcome: outcome, NotBefore: at(0)})
 		}
-		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool {
+			return e.Sent
+		})
 		f.must(err)
 		f.mustLeaseURL(at(0), "https://a.example/") // and expires
 		if l := f.mustLeaseURL(at(100), "https://a.example/"); !l.Sent {
@@ -88,8 +94,10 @@ var requestTests = []testCase{
 	}},
 	{"RescheduleByLastmod skips requests other than GET", func(f *fixture) {
 		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
-		n, err := f.store.RescheduleByLastmod(f.Context(), at(1), []storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"),
+			Outcome: storage.RevisitAt, NotBefore: at(100)})
+		n, err := f.store.RescheduleByLastmod(f.Context(), at(1),
+			[]storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
 		f.must(err)
 		if n != 0 {
 			f.Errorf("%d were rescheduled", n)

@@ -67,7 +67,8 @@ func (w *randomRun) step() error {
 		call   func() error
 	}{
 		{20, "add", w.doAdd}, {30, "lease", w.doLease}, {30, "ack", w.doAck}, {3, "renew", w.doRenew},
-		{4, "mark", w.doMarkSent}, {5, "hold", w.doHold}, {5, "reschedule", w.doReschedule}, {3, "unpark", w.doUnpark}, {3, "note", w.doNote},
+		{4, "mark", w.doMarkSent}, {5, "hold", w.doHold}, {5, "reschedule", w.doReschedule},
+		{3, "unpark", w.doUnpark}, {3, "note", w.doNote},
 		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
 	}
 	// The sum of the weights is 105.
@@ -141,7 +142,8 @@ func (w *randomRun) doLease() error {
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWorkKind != want.RemainingWorkKind || !w.equalOrBothPast(wait.Until, want.Until)) {
+	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWorkKind != want.RemainingWorkKind ||
+		!w.equalOrBothPast(wait.Until, want.Until)) {
 		return fmt.Errorf("wait %+v, want %+v", wait, want)
 	}
 	return nil
@@ -166,13 +168,15 @@ func (w *randomRun) doAck() error {
 		}
 		a.Lease.FailedAttempts += w.rand.IntN(2)
 		if a.Outcome == storage.RevisitAt && w.rand.IntN(3) > 0 {
-			a.Lease.VisitHistorySummary = &storage.VisitHistorySummary{VisitedAt: w.now, Status: 200, ETag: `"e"`, ComparedVisits: w.rand.IntN(9)}
+			a.Lease.VisitHistorySummary = &storage.VisitHistorySummary{VisitedAt: w.now, Status: 200, ETag: `"e"`,
+				ComparedVisits: w.rand.IntN(9)}
 		}
 		a.NotBefore = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
 		if w.rand.IntN(2) == 0 {
 			a.HostState = &storage.HostState{
-				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), LostVisitDelay: time.Duration(w.rand.IntN(3)) * time.Second,
-				Slots: w.rand.IntN(4), ConsecutiveFailures: w.rand.IntN(3),
+				Due:            w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second),
+				LostVisitDelay: time.Duration(w.rand.IntN(3)) * time.Second,
+				Slots:          w.rand.IntN(4), ConsecutiveFailures: w.rand.IntN(3),
 			}
 			if n := w.rand.IntN(4); n > 0 {
 				a.HostState.EncodedStats = []byte("memo")[:n]

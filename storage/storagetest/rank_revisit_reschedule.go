@@ -13,7 +13,8 @@ import (
 func newVisitHistorySummary(end time.Time) *storage.VisitHistorySummary {
 	return &storage.VisitHistorySummary{
 		VisitedAt: end, Status: 200, ETag: `"v1"`, LastModified: "Fri, 01 Jan 2100 00:00:00 GMT", BodyHash: 1<<63 + 1,
-		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute, SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
+		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute,
+		SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
 	}
 }
 
@@ -34,7 +35,8 @@ func (f *fixture) addAwaitingRevisit(u string, revisit time.Time) {
 // rescheduleAndWantCount calls RescheduleByLastmod for one page, and checks the result.
 func (f *fixture) rescheduleAndWantCount(want int, now time.Time, u string, modified time.Time) {
 	f.Helper()
-	n, err := f.store.RescheduleByLastmod(f.Context(), now, []storage.SitemapLastmod{{URL: mustURL(u), Modified: modified}})
+	n, err := f.store.RescheduleByLastmod(f.Context(), now,
+		[]storage.SitemapLastmod{{URL: mustURL(u), Modified: modified}})
 	f.must(err)
 	if n != want {
 		f.Fatalf("RescheduleByLastmod: %d, want %d", n, want)
@@ -55,12 +57,15 @@ var rankTests = []testCase{
 		early := entryWithRank(999, "https://a.example/early")
 		early.PriorityClass = storage.ClassEarly
 		f.mustAddExactly(3, entryWithRank(0, "https://a.example/0"), entryWithRank(2, "https://a.example/2b"), early)
-		f.wantOrder(at(0), "https://a.example/early", "https://a.example/0", "https://a.example/2", "https://a.example/2b",
+		f.wantOrder(at(0), "https://a.example/early", "https://a.example/0",
+			"https://a.example/2", "https://a.example/2b",
 			"https://a.example/300", "https://a.example/300b", "https://a.example/65535")
 	}},
 	{"requeued and delayed URLs go before every rank, and keep their own", func(f *fixture) {
-		f.mustAddExactly(3, entryWithRank(7, "https://a.example/7"), entryWithRank(8, "https://a.example/8"), entryWithRank(9, "https://a.example/9"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/7"), Outcome: storage.RetryAt, NotBefore: at(1)})
+		f.mustAddExactly(3, entryWithRank(7, "https://a.example/7"), entryWithRank(8, "https://a.example/8"),
+			entryWithRank(9, "https://a.example/9"))
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/7"),
+			Outcome: storage.RetryAt, NotBefore: at(1)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/8"), Outcome: storage.Requeue})
 		f.mustAddExactly(1, entryWithRank(0, "https://a.example/0"))
 		l := f.mustLeaseURL(at(1), "https://a.example/8")
@@ -74,12 +79,15 @@ var rankTests = []testCase{
 		f.mustAddExactly(1, entryWithRank(5, "https://a.example/5"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/5"), Outcome: storage.Park})
 		f.mustAddExactly(2, entryWithRank(4, "https://a.example/4"), entryWithRank(6, "https://a.example/6"))
-		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
+			return true
+		})
 		f.must(err)
 		f.wantOrder(at(0), "https://a.example/4", "https://a.example/5", "https://a.example/6")
 	}},
 	{"redirects of a robots.txt have no rank", func(f *fixture) {
-		first, second := robotsRedirectEntry("https://a.example/1.txt", "https://a.example"), robotsRedirectEntry("https://a.example/2.txt", "https://a.example")
+		first, second := robotsRedirectEntry("https://a.example/1.txt", "https://a.example"),
+			robotsRedirectEntry("https://a.example/2.txt", "https://a.example")
 		first.PriorityRank = 9
 		f.mustAddExactly(2, first, second)
 		f.wantOrder(at(0), "https://a.example/1.txt", "https://a.example/2.txt")
@@ -90,7 +98,8 @@ var revisitTests = []testCase{
 	{"RevisitAt leases a page not before its time, and keeps it in the seen set", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.mustAddExactly(0, linkEntry("https://a.example/1"))
-		if c := f.mustGetCounts(); c.AwaitingRevisit != 1 || c.QueuedURLs != 0 || c.QueuedHosts != 0 || c.SeenURLs != 1 {
+		if c := f.mustGetCounts(); c.AwaitingRevisit != 1 || c.QueuedURLs != 0 ||
+			c.QueuedHosts != 0 || c.SeenURLs != 1 {
 			f.Errorf("counts %+v, want one that awaits a revisit and is seen, nothing queued", c)
 		}
 		f.wantNoLease(at(100).Add(-1))
@@ -109,7 +118,8 @@ var revisitTests = []testCase{
 	}},
 	{"RevisitAt of a redirect of a robots.txt is Done", func(f *fixture) {
 		f.mustAddExactly(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RevisitAt, NotBefore: at(10)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"),
+			Outcome: storage.RevisitAt, NotBefore: at(10)})
 		f.wantWait(at(100), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"a requeued revisit goes to the head of the queue with its VisitHistorySummary", func(f *fixture) {
@@ -117,7 +127,8 @@ var revisitTests = []testCase{
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
 		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		if again := f.mustLeaseURL(at(10), "https://a.example/1"); again.VisitHistorySummary == nil || again.VisitHistorySummary.ETag != `"v1"` {
+		if again := f.mustLeaseURL(at(10), "https://a.example/1"); again.VisitHistorySummary == nil ||
+			again.VisitHistorySummary.ETag != `"v1"` {
 			f.Errorf("history %+v, want the one of the visit", again.VisitHistorySummary)
 		}
 	}},
@@ -131,7 +142,9 @@ var revisitTests = []testCase{
 		f.addAwaitingRevisit("https://a.example/1", at(10))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/1"), Outcome: storage.Park})
 		f.wantWait(at(10), storage.Wait{RemainingWorkKind: storage.RemainingNone})
-		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitHistorySummary != nil })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool {
+			return e.VisitHistorySummary != nil
+		})
 		f.must(err)
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
 		if diff := cmp.Diff(newVisitHistorySummary(at(0)), l.VisitHistorySummary); diff != "" {
@@ -175,7 +188,8 @@ var revisitTests = []testCase{
 			f.addAwaitingRevisit("https://a.example/"+u, at(10))
 		}
 		f.mustAddExactly(4, linkEntry("https://a.example/u1"), entryOfClass(storage.ClassLate, "https://a.example/l1"),
-			entryOfClass(storage.ClassFirst, "https://a.example/f1"), entryOfClass(storage.ClassEarly, "https://a.example/e1"))
+			entryOfClass(storage.ClassFirst, "https://a.example/f1"),
+			entryOfClass(storage.ClassEarly, "https://a.example/e1"))
 		var order []string
 		for range 7 {
 			l := f.mustLeaseUpTo(at(10), 1)[0]
@@ -226,7 +240,8 @@ var revisitTests = []testCase{
 			f.Errorf("statistics %q, want those of the last ack", second.HostState.EncodedStats)
 		}
 		f.mustAck(storage.Ack{Lease: second, Outcome: storage.Requeue})
-		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{}})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue,
+			HostState: &storage.HostState{}})
 		if l := f.mustLeaseUpTo(at(0), 1)[0]; len(l.HostState.EncodedStats) > 0 {
 			f.Errorf("statistics %q, want none after an ack without", l.HostState.EncodedStats)
 		}
@@ -236,7 +251,8 @@ var revisitTests = []testCase{
 func testSizeLimits(f *fixture) {
 	long := strings.Repeat("v", storage.MaxValidatorBytes+1)
 	f.mustAddExactly(1, linkEntry("https://a.example/1"))
-	for name, p := range map[string]*storage.VisitHistorySummary{"ETag": {ETag: long}, "LastModified": {LastModified: long}} {
+	for name, p := range map[string]*storage.VisitHistorySummary{"ETag": {ETag: long},
+		"LastModified": {LastModified: long}} {
 		e := linkEntry("https://a.example/2")
 		e.VisitHistorySummary = p
 		if _, err := f.store.Add(f.Context(), []storage.Entry{linkEntry("https://a.example/3"), e}, 0); err == nil {
@@ -259,10 +275,13 @@ func testSizeLimits(f *fixture) {
 	stats[0] = 1
 	l.VisitHistorySummary = &storage.VisitHistorySummary{ETag: long[1:], LastModified: long[1:]}
 	// The refused acks did not end the lease.
-	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1), HostState: &storage.HostState{EncodedStats: stats}})
+	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1),
+		HostState: &storage.HostState{EncodedStats: stats}})
 	l = f.mustLeaseURL(at(1), "https://a.example/1")
-	if len(l.HostState.EncodedStats) != storage.MaxStatsBytes || len(l.VisitHistorySummary.ETag) != storage.MaxValidatorBytes {
-		f.Errorf("statistics of %d bytes, ETag of %d; want the lengths of the limits", len(l.HostState.EncodedStats), len(l.VisitHistorySummary.ETag))
+	if len(l.HostState.EncodedStats) != storage.MaxStatsBytes ||
+		len(l.VisitHistorySummary.ETag) != storage.MaxValidatorBytes {
+		f.Errorf("statistics of %d bytes, ETag of %d; want the lengths of the limits", len(l.HostState.EncodedStats),
+			len(l.VisitHistorySummary.ETag))
 	}
 	f.wantNoLease(at(1)) // the refused Adds have queued nothing
 }
@@ -296,16 +315,20 @@ var rescheduleTests = []testCase{
 		f.mustAddExactly(1, linkEntry("https://a.example/1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
 		l.VisitHistorySummary = newVisitHistorySummary(at(0))
-		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(100), HostState: &storage.HostState{Due: at(50)}})
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(100),
+			HostState: &storage.HostState{Due: at(50)}})
 		f.rescheduleAndWantCount(1, at(20), "https://a.example/1", at(10))
 		f.wantWait(at(20), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 		f.wantOrder(at(50), "https://a.example/1")
 	}},
 	{"RescheduleByLastmod skips URLs that await no revisit", func(f *fixture) {
-		f.mustAddExactly(4, linkEntries("https://a.example/queued", "https://a.example/out", "https://a.example/parked", "https://a.example/done")...)
+		f.mustAddExactly(4, linkEntries("https://a.example/queued", "https://a.example/out", "https://a.example/parked",
+			"https://a.example/done")...)
 		f.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/later"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/later"), Outcome: storage.RetryAt, NotBefore: at(90)})
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/queued"), Outcome: storage.RetryAt, NotBefore: at(80)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/later"),
+			Outcome: storage.RetryAt, NotBefore: at(90)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/queued"),
+			Outcome: storage.RetryAt, NotBefore: at(80)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/out"), Outcome: storage.Park})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/parked"), Outcome: storage.Done})
 		f.mustLeaseURL(at(0), "https://a.example/done")
@@ -329,9 +352,11 @@ var rescheduleTests = []testCase{
 	}},
 	{"RescheduleByLastmod treats a page without a VisitHistorySummary as never visited", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/1"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RevisitAt, NotBefore: at(100)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"),
+			Outcome: storage.RevisitAt, NotBefore: at(100)})
 		f.rescheduleAndWantCount(1, at(1), "https://a.example/1", at(-1000))
-		if l := f.mustLeaseURL(at(1), "https://a.example/1"); l.VisitHistorySummary == nil || !l.VisitHistorySummary.SitemapLastmod.Equal(at(-1000)) {
+		if l := f.mustLeaseURL(at(1), "https://a.example/1"); l.VisitHistorySummary == nil ||
+			!l.VisitHistorySummary.SitemapLastmod.Equal(at(-1000)) {
 			f.Errorf("history %+v, want the time of the sitemap", l.VisitHistorySummary)
 		}
 	}},
@@ -339,7 +364,8 @@ var rescheduleTests = []testCase{
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.addAwaitingRevisit("https://a.example/2", at(100))
 		n, err := f.store.RescheduleByLastmod(f.Context(), at(20), []storage.SitemapLastmod{
-			{URL: mustURL("https://a.example/1"), Modified: at(10)}, {URL: mustURL("https://a.example/3"), Modified: at(10)},
+			{URL: mustURL("https://a.example/1"), Modified: at(10)},
+			{URL: mustURL("https://a.example/3"), Modified: at(10)},
 			{URL: mustURL("https://a.example/2"), Modified: at(10)},
 		})
 		f.must(err)

@@ -49,7 +49,8 @@ var schedulingTests = []testCase{
 		}
 	}},
 	{"a host never has more leases than its Slots", func(f *fixture) {
-		f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4")...)
+		f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2",
+			"https://a.example/3", "https://a.example/4")...)
 		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 1 {
 			f.Fatalf("a new host got %d slots, want 1", len(leases))
@@ -95,9 +96,11 @@ var schedulingTests = []testCase{
 	{"Due never moves back", func(f *fixture) {
 		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue, HostState: &storage.HostState{Due: at(100), Slots: 2}})
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue,
+			HostState: &storage.HostState{Due: at(100), Slots: 2}})
 		l = f.mustLeaseURL(at(100), "https://a.example/1")
-		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second, ConsecutiveFailures: 1}})
+		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(50),
+			LostVisitDelay: time.Second, ConsecutiveFailures: 1}})
 		want := storage.HostState{Due: at(100), LostVisitDelay: time.Second, ConsecutiveFailures: 1}
 		if got := f.mustLeaseURL(at(100), "https://a.example/2").HostState; !equalHostStates(got, want) {
 			f.Errorf("host %+v, want %+v", got, want)
@@ -122,7 +125,8 @@ var schedulingTests = []testCase{
 }
 
 func equalHostStates(a, b storage.HostState) bool {
-	return a.Due.Equal(b.Due) && a.LostVisitDelay == b.LostVisitDelay && a.Slots == b.Slots && a.ConsecutiveFailures == b.ConsecutiveFailures &&
+	return a.Due.Equal(b.Due) && a.LostVisitDelay == b.LostVisitDelay && a.Slots == b.Slots &&
+		a.ConsecutiveFailures == b.ConsecutiveFailures &&
 		bytes.Equal(a.EncodedStats, b.EncodedStats)
 }
 
@@ -254,7 +258,8 @@ var waitTests = []testCase{
 	}},
 	{"a delayed URL under a suspended hold is suspended", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(10)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"),
+			Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.mustHoldOrigin("https://a.example", at(99), true)
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(99)})
 	}},

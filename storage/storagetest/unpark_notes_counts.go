@@ -19,7 +19,9 @@ var parkAndNoteTests = []testCase{
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.Park})
 		}
-		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
+		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
+			return true
+		})
 		f.must(err)
 		if n != 2 {
 			f.Errorf("unparked %d, want 2", n)
@@ -31,7 +33,8 @@ var parkAndNoteTests = []testCase{
 		for i := range many {
 			f.mustAddExactly(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
 		}
-		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{Slots: many}})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue,
+			HostState: &storage.HostState{Slots: many}})
 		var acks []storage.Ack
 		for _, l := range f.mustLeaseUpTo(at(0), many) {
 			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Park})
@@ -87,7 +90,8 @@ var parkAndNoteTests = []testCase{
 }
 
 func testUnpark(f *fixture) {
-	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
+	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2",
+		"https://a.example/3", "https://b.example/")...)
 	for range 4 {
 		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Park})
 	}
@@ -116,7 +120,8 @@ func testUnpark(f *fixture) {
 
 // testUnparkOfAllOrigins tests the zero Origin in a store that also has origins without parked URLs.
 func testUnparkOfAllOrigins(f *fixture) {
-	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example:8443/1")...)
+	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1",
+		"https://b.example:8443/1")...)
 	for range 4 {
 		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Park})
 	}
@@ -186,7 +191,8 @@ func testCounts(f *fixture) {
 	}
 	want(storage.Counts{})
 	f.wantNoLease(at(0))
-	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
+	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2",
+		"http://a.example/3", "https://b.example/")...)
 	f.mustAddExactly(1, robotsRedirectEntry("https://c.example/r.txt", "https://b.example"))
 	want(storage.Counts{QueuedHosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
 	// Leases and outcomes.
@@ -195,7 +201,8 @@ func testCounts(f *fixture) {
 	for _, l := range leases {
 		switch l.URL.Origin().Host() {
 		case "a.example":
-			f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10), HostState: &storage.HostState{Due: at(5)}})
+			f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10),
+				HostState: &storage.HostState{Due: at(5)}})
 		case "b.example":
 			f.mustAck(storage.Ack{Lease: l, Outcome: storage.Park})
 		case "c.example":
@@ -226,7 +233,9 @@ func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
 	_, errs["RescheduleByLastmod"] = s.RescheduleByLastmod(ctx, at(0), nil)
 	_, errs["UnparkMatchingURLs"] = s.UnparkMatchingURLs(ctx, a, func(storage.Entry) bool { return true })
-	_, errs["UnparkMatchingURLs of all"] = s.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
+	_, errs["UnparkMatchingURLs of all"] = s.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool {
+		return true
+	})
 	_, errs["ReadNote"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.(storage.Inspector).Counts(ctx)

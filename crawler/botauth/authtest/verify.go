@@ -33,7 +33,8 @@ var (
 // outside the profile.
 func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams, err error) {
 	agent, input, value := agentRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Agent")),
-		inputRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Input")), signatureRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature"))
+		inputRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Input")),
+		signatureRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature"))
 	if agent == nil || input == nil || value == nil || agent[1] != "" && agent[1] != input[1] || value[1] != input[1] {
 		return s, fmt.Errorf("no signature of one label: %q", r.Header)
 	}

@@ -73,7 +73,8 @@ type AuditLog struct {
 // OpenAuditLog opens the audit in a file, and creates the file if it is missing. It ends a line
 // that a crash left incomplete; readers skip such a line.
 func OpenAuditLog(path string, rotation AuditRotationLimits) (*AuditLog, error) {
-	rotation.MaxFileSize, rotation.MaxFiles = cmp.Or(rotation.MaxFileSize, defaultMaxAuditFileSize), cmp.Or(rotation.MaxFiles, defaultMaxAuditFiles)
+	rotation.MaxFileSize, rotation.MaxFiles = cmp.Or(rotation.MaxFileSize, defaultMaxAuditFileSize),
+		cmp.Or(rotation.MaxFiles, defaultMaxAuditFiles)
 	a := &AuditLog{path: path, rotationLimits: rotation}
 	if err := a.openFile(); err != nil {
 		return nil, err

@@ -112,7 +112,8 @@ func TestAuditAfterCrash(t *testing.T) {
 }
 
 func TestAuditByManyAtATime(t *testing.T) {
-	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotationLimits{MaxFileSize: 4000, MaxFiles: 1000})
+	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"),
+		AuditRotationLimits{MaxFileSize: 4000, MaxFiles: 1000})
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {

@@ -65,8 +65,9 @@ func (s *Server) setBrake(_ http.ResponseWriter, r *http.Request) (reply, error)
 // newBrake returns the Brake for a request from the caller by, or InvalidInput.
 func (o BrakeRequest) newBrake(host, by string, now time.Time) (Brake, error) {
 	b := Brake{
-		Host: strings.ToLower(host), WithSubdomains: o.WithSubdomains, Stop: o.Stop, Delay: o.Delay, Reason: strings.TrimSpace(o.Reason),
-		By: by, Since: now.UTC(), Expires: o.Expires.UTC(),
+		Host: strings.ToLower(host), WithSubdomains: o.WithSubdomains, Stop: o.Stop, Delay: o.Delay,
+		Reason: strings.TrimSpace(o.Reason),
+		By:     by, Since: now.UTC(), Expires: o.Expires.UTC(),
 	}
 	if o.Duration > 0 {
 		b.Expires = b.Since.Add(time.Duration(o.Duration))

@@ -40,7 +40,8 @@ func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
 
 // PutProject creates a project from the text of its file, or changes it.
 func (c *Client) PutProject(ctx context.Context, name string, file []byte) error {
-	return c.sendRequest(ctx, http.MethodPut, projectsPath+"/"+url.PathEscape(name), file, http.Header{"Content-Type": {yamlTypes[0]}}, nil)
+	return c.sendRequest(ctx, http.MethodPut, projectsPath+"/"+url.PathEscape(name), file,
+		http.Header{"Content-Type": {yamlTypes[0]}}, nil)
 }
 
 // ControlProject changes the state of a project.
@@ -86,7 +87,8 @@ func (c *Client) SetBrake(ctx context.Context, host string, o BrakeRequest) (b *
 
 // LiftBrake removes the brake of a host; reason is for the audit.
 func (c *Client) LiftBrake(ctx context.Context, host, reason string) error {
-	return c.sendRequest(ctx, http.MethodDelete, brakesPath+"/"+url.PathEscape(host), nil, http.Header{reasonHeader: {reason}}, nil)
+	return c.sendRequest(ctx, http.MethodDelete, brakesPath+"/"+url.PathEscape(host), nil,
+		http.Header{reasonHeader: {reason}}, nil)
 }
 
 // projectAPIPath returns the path of a call about a project, with those of the query parameters
@@ -111,7 +113,8 @@ func (c *Client) getJSON(ctx context.Context, path string, into any) error {
 }
 
 // open makes a call and returns the answer. The caller closes its body.
-func (c *Client) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+func (c *Client) open(ctx context.Context, method, path string, body []byte,
+	header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -125,7 +128,8 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 
 // sendRequest makes a call and decodes the answer into the value that into points to. If into is
 // nil, it discards the answer.
-func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
+func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte,
+	header http.Header, into any) error {
 	res, err := c.open(ctx, method, path, body, header)
 	if err != nil {
 		return err
@@ -144,7 +148,8 @@ func readResponse(res *http.Response, into any) error {
 		p := &Problem{}
 		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		if media != "application/problem+json" || json.Unmarshal(respBody, p) != nil {
-			return newProblem(res.StatusCode, "the answer of %s is not a decorum daemon's: %s", res.Request.URL, res.Status)
+			return newProblem(res.StatusCode, "the answer of %s is not a decorum daemon's: %s",
+				res.Request.URL, res.Status)
 		}
 		return p
 	}
@@ -226,7 +231,8 @@ func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]
 	send := func() error {
 		added := &AddURLsResult{}
 		header := http.Header{"Content-Type": {jsonLinesType}}
-		err := c.client.sendRequest(sendCtx, http.MethodPost, projectAPIPath(c.name, "urls"), body.Bytes(), header, added)
+		err := c.client.sendRequest(sendCtx, http.MethodPost, projectAPIPath(c.name, "urls"),
+			body.Bytes(), header, added)
 		var p *Problem
 		if errors.As(err, &p) && p.PartialResult != nil {
 			added = p.PartialResult
@@ -291,7 +297,8 @@ func (c *Client) openLines(ctx context.Context, path string) (decode func(v any)
 	if err != nil {
 		return nil, nil, err
 	}
-	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || media != jsonLinesType {
+	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK ||
+		media != jsonLinesType {
 		err := fmt.Errorf("the answer of %s is not a decorum daemon's: %s", res.Request.URL, res.Status)
 		return nil, nil, cmp.Or(readResponse(res, nil), err)
 	}

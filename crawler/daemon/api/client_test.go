@@ -19,7 +19,8 @@ func TestClient(t *testing.T) {
 	if all, err := c.Projects(ctx); err != nil || len(all) != 1 || all[0].Stats.Pages == 0 {
 		t.Errorf("projects %+v, %v", all, err)
 	}
-	if page, err := c.Hosts(ctx, "books", HostQuery{Search: "shop", State: "set aside", Sort: "queued", Descending: true, Offset: 5, Limit: 7}); err != nil || page.Offset != 5 {
+	if page, err := c.Hosts(ctx, "books", HostQuery{Search: "shop", State: "set aside", Sort: "queued",
+		Descending: true, Offset: 5, Limit: 7}); err != nil || page.Offset != 5 {
 		t.Errorf("hosts %+v, %v", page, err)
 	}
 	if all, err := c.ProjectActiveVisits(ctx, "books"); err != nil || len(all) != 1 {
@@ -34,7 +35,8 @@ func TestClient(t *testing.T) {
 	if err := c.ControlProject(ctx, "books", ActionPause); err != nil {
 		t.Error(err)
 	}
-	b, err := c.SetBrake(ctx, "example.com", BrakeRequest{Delay: Milliseconds(time.Minute), Reason: "asked to", Duration: Milliseconds(time.Hour)})
+	b, err := c.SetBrake(ctx, "example.com", BrakeRequest{Delay: Milliseconds(time.Minute), Reason: "asked to",
+		Duration: Milliseconds(time.Hour)})
 	if err != nil || b.Host != "example.com" || b.By != "operator" || b.Expires.Sub(b.Since) != time.Hour {
 		t.Errorf("brake %+v, %v", b, err)
 	}
@@ -44,7 +46,8 @@ func TestClient(t *testing.T) {
 	if err := c.LiftBrake(ctx, "example.com", "they say so"); err != nil {
 		t.Error(err)
 	}
-	if calls, want := d.recordedCalls(), []string{"hosts shop set aside queued", "put books seeds: []", "pause books", "brake example.com", "lift example.com"}; !slices.Equal(calls, want) {
+	if calls, want := d.recordedCalls(), []string{"hosts shop set aside queued", "put books seeds: []", "pause books",
+		"brake example.com", "lift example.com"}; !slices.Equal(calls, want) {
 		t.Errorf("the daemon did %q, want %q", calls, want)
 	}
 	var page AuditPage
@@ -59,11 +62,13 @@ func TestClientIsRefused(t *testing.T) {
 	defer server.Close()
 	var p *Problem
 	c := &Client{Server: server.URL, Token: operateToken}
-	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) || p.Status != http.StatusConflict || err.Error() != "not now" {
+	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) ||
+		p.Status != http.StatusConflict || err.Error() != "not now" {
 		t.Errorf("error %v", err)
 	}
 	c.Token = "guess"
-	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
+	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) ||
+		p.Status != http.StatusUnauthorized {
 		t.Errorf("error %v", err)
 	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

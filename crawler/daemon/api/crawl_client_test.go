@@ -60,13 +60,15 @@ func TestCrawlClient(t *testing.T) {
 		}
 	}
 	before := len(d.recordedCalls())
-	if _, err := collect(got.FrontierURLs(ctx, FrontierURLQuery{Host: "a.example", Origin: "http://a.example", State: "parked", Limit: 7})); err != nil {
+	if _, err := collect(got.FrontierURLs(ctx,
+		FrontierURLQuery{Host: "a.example", Origin: "http://a.example", State: "parked", Limit: 7})); err != nil {
 		t.Error(err)
 	}
 	if _, err := collect(got.LedgerRecords(ctx, LedgerQuery{URL: "http://a.example/", Host: "a.example"})); err != nil {
 		t.Error(err)
 	}
-	if calls, want := d.recordedCalls()[before:], []string{"frontierURLs a.example http://a.example parked", "ledger http://a.example/ a.example"}; !slices.Equal(calls, want) {
+	if calls, want := d.recordedCalls()[before:], []string{"frontierURLs a.example http://a.example parked",
+		"ledger http://a.example/ a.example"}; !slices.Equal(calls, want) {
 		t.Errorf("the daemon received the calls %q, want %q", calls, want)
 	}
 }
@@ -74,8 +76,10 @@ func TestCrawlClient(t *testing.T) {
 // Only the role operate gets the data that callbacks attached to a URL, and the body of its request.
 func TestFrontierURLsHideSecrets(t *testing.T) {
 	for token, hasSecrets := range map[string]bool{operateToken: true, readToken: false} {
-		all, err := collect(newCrawlClient(t, &fakeDaemon{fillsFields: true}, token).FrontierURLs(t.Context(), FrontierURLQuery{}))
-		if err != nil || len(all) != 1 || (all[0].CallbackData != nil) != hasSecrets || (all[0].RequestBody != nil) != hasSecrets || all[0].URL == "" {
+		all, err := collect(newCrawlClient(t, &fakeDaemon{fillsFields: true},
+			token).FrontierURLs(t.Context(), FrontierURLQuery{}))
+		if err != nil || len(all) != 1 || (all[0].CallbackData != nil) != hasSecrets ||
+			(all[0].RequestBody != nil) != hasSecrets || all[0].URL == "" {
 			t.Errorf("with %s: %+v, %v", token, all, err)
 		}
 	}
@@ -91,11 +95,13 @@ func TestStreamErrors(t *testing.T) {
 	}
 	for what, read := range streams {
 		var p *Problem
-		if err := read(newCrawlClient(t, &fakeDaemon{fillsFields: true, streamErr: Conflict("not now")}, readToken)); !errors.As(err, &p) || p.Detail != "not now" {
+		if err := read(newCrawlClient(t, &fakeDaemon{fillsFields: true, streamErr: Conflict("not now")},
+			readToken)); !errors.As(err, &p) || p.Detail != "not now" {
 			t.Errorf("%s, of little: %v; want the problem", what, err)
 		}
 		many := &fakeDaemon{fillsFields: true, streamErr: Conflict("not now"), streamLength: 5000}
-		if err := read(newCrawlClient(t, many, readToken)); err == nil || errors.As(err, &p) && p.Detail != "not now" || !strings.Contains(err.Error(), "breaks off") {
+		if err := read(newCrawlClient(t, many, readToken)); err == nil || errors.As(err, &p) && p.Detail != "not now" ||
+			!strings.Contains(err.Error(), "breaks off") {
 			t.Errorf("%s, of much: %v; want an answer that breaks off", what, err)
 		}
 		whole := &fakeDaemon{fillsFields: true, streamLength: 5000}
@@ -124,11 +130,13 @@ func TestCrawlClientAddsURLs(t *testing.T) {
 		}
 	}
 	const many = 2 * maxAddBodyBytes / 1000
-	if r, err := newCrawlClient(t, d, operateToken).AddURLs(t.Context(), lines(many, nil)); err != nil || r.Added != many || len(d.urls) != many {
+	if r, err := newCrawlClient(t, d, operateToken).AddURLs(t.Context(), lines(many, nil)); err != nil ||
+		r.Added != many || len(d.urls) != many {
 		t.Errorf("%+v, %v; the daemon took %d, want %d", r, err, len(d.urls), many)
 	}
 	end := errors.New("no more")
-	if r, err := newCrawlClient(t, d, operateToken).AddURLs(t.Context(), lines(3, end)); !errors.Is(err, end) || r.Added != 3 {
+	if r, err := newCrawlClient(t, d, operateToken).AddURLs(t.Context(), lines(3, end)); !errors.Is(err, end) ||
+		r.Added != 3 {
 		t.Errorf("%+v, %v; want three, and the error", r, err)
 	}
 	d = &fakeDaemon{onURL: func(url string) error {
@@ -138,27 +146,34 @@ func TestCrawlClientAddsURLs(t *testing.T) {
 		return nil
 	}}
 	var p *Problem
-	if r, err := newCrawlClient(t, d, operateToken).AddURLs(t.Context(), lines(many, nil)); !errors.As(err, &p) || r.Added != 5 {
+	if r, err := newCrawlClient(t, d, operateToken).AddURLs(t.Context(), lines(many, nil)); !errors.As(err, &p) ||
+		r.Added != 5 {
 		t.Errorf("%+v, %v; want five, and the problem", r, err)
 	}
 	total := AddURLsResult{}
 	for range 2 {
-		total.add(&AddURLsResult{Refused: 3, Refusals: []RefusalSummary{{URLCount: 1, Rule: "a"}, {URLCount: 2, Rule: "b"}}})
+		total.add(&AddURLsResult{Refused: 3,
+			Refusals: []RefusalSummary{{URLCount: 1, Rule: "a"}, {URLCount: 2, Rule: "b"}}})
 	}
-	if diff := cmp.Diff(AddURLsResult{Refused: 6, Refusals: []RefusalSummary{{URLCount: 4, Rule: "b"}, {URLCount: 2, Rule: "a"}}}, total); diff != "" {
+	if diff := cmp.Diff(AddURLsResult{Refused: 6,
+		Refusals: []RefusalSummary{{URLCount: 4, Rule: "b"}, {URLCount: 2, Rule: "a"}}}, total); diff != "" {
 		t.Errorf("the sum (-want +got):\n%s", diff)
 	}
 }
 
 // The server of a crawl in the foreground has only the calls that an Inspector answers, and /healthz.
 func TestCrawlServer(t *testing.T) {
-	server := httptest.NewServer(crawlServerWithToken(NewCrawlServer(fakeInspector{&fakeDaemon{fillsFields: true}}, slog.New(slog.DiscardHandler))))
+	server := httptest.NewServer(crawlServerWithToken(NewCrawlServer(fakeInspector{&fakeDaemon{fillsFields: true}},
+		slog.New(slog.DiscardHandler))))
 	t.Cleanup(server.Close)
 	c := &Client{Server: server.URL, Token: operateToken, HTTP: server.Client()}
-	if all, err := collect(c.Crawl(CrawlName).LedgerRecords(t.Context(), LedgerQuery{})); err != nil || len(all) != 1 || all[0].Request == nil {
+	if all, err := collect(c.Crawl(CrawlName).LedgerRecords(t.Context(), LedgerQuery{})); err != nil ||
+		len(all) != 1 || all[0].Request == nil {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if r, err := c.Crawl(CrawlName).AddURLs(t.Context(), func(yield func(string, error) bool) { yield("http://a.example/", nil) }); err != nil || r.Added != 1 {
+	if r, err := c.Crawl(CrawlName).AddURLs(t.Context(), func(yield func(string, error) bool) {
+		yield("http://a.example/", nil)
+	}); err != nil || r.Added != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for what, err := range map[string]error{
@@ -182,7 +197,8 @@ func crawlServerWithToken(s *Server) *Server {
 func TestCrawlClientCountsAfterSignal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &fakeDaemon{onURL: func(string) error { cancel(); return nil }}
-	line := fmt.Sprintf("{\"url\": \"http://a.example/\", \"context\": %q}", strings.Repeat("x", 2*maxLineBytes)) // is not sent
+	// is not sent
+	line := fmt.Sprintf("{\"url\": \"http://a.example/\", \"context\": %q}", strings.Repeat("x", 2*maxLineBytes))
 	r, err := newCrawlClient(t, d, operateToken).AddURLs(ctx, func(yield func(string, error) bool) {
 		for range 2 * maxAddBodyBytes / len(`{"url":"http://a.example/"}`) {
 			if ctx.Err() != nil {
@@ -223,7 +239,8 @@ func (w *stuckWriter) Write([]byte) (int, error) {
 // The end of the server ends an answer whose reader takes nothing.
 func TestStopEndsStuckStream(t *testing.T) {
 	s := newServer(t, &fakeDaemon{fillsFields: true, streamLength: 1000})
-	w := &stuckWriter{ResponseWriter: httptest.NewRecorder(), isWriting: make(chan struct{}), deadlines: make(chan time.Time)}
+	w := &stuckWriter{ResponseWriter: httptest.NewRecorder(), isWriting: make(chan struct{}),
+		deadlines: make(chan time.Time)}
 	ended := make(chan any)
 	go func() {
 		defer func() { ended <- recover() }()

@@ -276,9 +276,12 @@ func newServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) *Serv
 		}
 	})
 	cfg := ServerConfig{
-		APIKeys:        []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken), APIKeyFromToken("reader", RoleRead, readToken)},
-		AuditLog:       audit,
-		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("decorum_queued 1\n")) }),
+		APIKeys: []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken),
+			APIKeyFromToken("reader", RoleRead, readToken)},
+		AuditLog: audit,
+		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("decorum_queued 1\n"))
+		}),
 		PageHandler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := r.ParseForm(); err != nil {
 				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
@@ -329,7 +332,8 @@ func (c testRequest) sendTo(s http.Handler) *httptest.ResponseRecorder {
 
 // exampleRequest returns a valid call of a route.
 func (rt *route) exampleRequest() testRequest {
-	path := strings.NewReplacer("{project}", "books", "{host}", "example.com", "{origin}", "https%3A%2F%2Fexample.com").Replace(rt.path)
+	path := strings.NewReplacer("{project}", "books", "{host}", "example.com", "{origin}",
+		"https%3A%2F%2Fexample.com").Replace(rt.path)
 	c := testRequest{method: rt.method, path: path}
 	switch rt.operationID {
 	case "explain":

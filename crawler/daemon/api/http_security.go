@@ -81,7 +81,8 @@ func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 		if isUnsafeMethod(r.Method) {
 			s.appendAudit(r, p.Status, err)
 		} else if p.Status == http.StatusUnauthorized && acceptsHTML(r) {
-			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {LocalRedirectPath(r.URL.RequestURI())}}.Encode(), http.StatusSeeOther)
+			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {LocalRedirectPath(r.URL.RequestURI())}}.Encode(),
+				http.StatusSeeOther)
 			return
 		}
 		writeProblem(w, p)

@@ -14,7 +14,8 @@ import (
 // logIn logs a browser in and returns its cookie.
 func logIn(t *testing.T, s *Server, token string) *http.Cookie {
 	t.Helper()
-	w := testRequest{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {"/brakes?x=1"}}.Encode()}.
+	w := testRequest{method: "POST", path: "/login",
+		body: url.Values{"token": {token}, "next": {"/brakes?x=1"}}.Encode()}.
 		withHeader("Content-Type", formTypes[0]).withHeader("Accept", "text/html").sendTo(s)
 	cookies := w.Result().Cookies()
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/brakes?x=1" || len(cookies) != 1 {
@@ -40,7 +41,8 @@ func TestSessions(t *testing.T) {
 			t.Errorf("an action: %d", w.Code)
 		}
 		checkProblem(t, stop.withHeader("Origin", "null").sendTo(s), http.StatusForbidden)
-		if w := (testRequest{method: "POST", path: "/logout"}).withHeader("Cookie", cookie).sendTo(s); w.Code != http.StatusNoContent {
+		if w := (testRequest{method: "POST", path: "/logout"}).withHeader("Cookie",
+			cookie).sendTo(s); w.Code != http.StatusNoContent {
 			t.Errorf("logout: %d", w.Code)
 		}
 		checkProblem(t, stop.sendTo(s), http.StatusUnauthorized)
@@ -67,21 +69,26 @@ func TestSessionsAreBounded(t *testing.T) {
 		s.create(reader, now.Add(time.Duration(i+1)*time.Second))
 	}
 	if len(s.byIDHash) != maxSessionsPerToken+1 || s.callerOf(first) != (Caller{}) || s.callerOf(other) != operator {
-		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.byIDHash), s.callerOf(first), s.callerOf(other))
+		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.byIDHash),
+			s.callerOf(first), s.callerOf(other))
 	}
 }
 
 func TestLogin(t *testing.T) {
 	s := newServer(t, &fakeDaemon{})
 	form := func(token, next string) testRequest {
-		return testRequest{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {next}}.Encode()}.withHeader("Content-Type", formTypes[0])
+		return testRequest{method: "POST", path: "/login",
+			body: url.Values{"token": {token}, "next": {next}}.Encode()}.withHeader("Content-Type", formTypes[0])
 	}
-	if w := form("guess", "/audit").withHeader("Accept", "text/html").sendTo(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?failed=1&next=%2Faudit" {
+	if w := form("guess", "/audit").withHeader("Accept", "text/html").sendTo(s); w.Code != http.StatusSeeOther ||
+		w.Header().Get("Location") != "/login?failed=1&next=%2Faudit" {
 		t.Errorf("a wrong token leads to %q", w.Header().Get("Location"))
 	}
 	checkProblem(t, form("guess", "").sendTo(s), http.StatusUnauthorized)
-	for _, next := range []string{"//evil.example", "https://evil.example/", `/\evil.example`, "evil", "", "/\t/evil.example"} {
-		if w := form(operateToken, next).withHeader("Accept", "text/html").sendTo(s); w.Header().Get("Location") != "/" {
+	for _, next := range []string{"//evil.example", "https://evil.example/", `/\evil.example`,
+		"evil", "", "/\t/evil.example"} {
+		if w := form(operateToken, next).withHeader("Accept",
+			"text/html").sendTo(s); w.Header().Get("Location") != "/" {
 			t.Errorf("next=%q leads to %q", next, w.Header().Get("Location"))
 		}
 	}

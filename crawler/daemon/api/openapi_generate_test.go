@@ -42,18 +42,23 @@ func generateOpenAPI(t *testing.T, routes []route) []byte {
 	s.schemaOf(reflect.TypeFor[Problem]())
 	text, err := json.MarshalIndent(schema{
 		"openapi": "3.1.0",
-		"info": schema{"title": "decorum", "version": openAPIVersion, "license": schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "The API of a decorum daemon, a polite web crawler. Errors are problem details (RFC 9457). " +
+		"info": schema{"title": "decorum", "version": openAPIVersion,
+			"license": schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "The API of a decorum daemon, a polite web crawler. Errors are problem details (RFC " +
+				"9457). " +
 				"Times are RFC 3339; fields whose name ends in _ms are in milliseconds."},
 		"security": []schema{{"token": []string{}}, {"session": []string{}}},
 		"paths":    paths,
 		"components": schema{
 			"schemas": s.components,
 			"responses": schema{"Problem": schema{"description": "The problem",
-				"content": mediaTypeContent("application/problem+json", schema{"$ref": componentRefPrefix + "Problem"})}},
-			"parameters": schema{"Reason": schema{"name": reasonHeader, "in": "header", "description": "the reason of the call, for the audit", "schema": schema{"type": "string"}}},
+				"content": mediaTypeContent("application/problem+json",
+					schema{"$ref": componentRefPrefix + "Problem"})}},
+			"parameters": schema{"Reason": schema{"name": reasonHeader, "in": "header",
+				"description": "the reason of the call, for the audit", "schema": schema{"type": "string"}}},
 			"securitySchemes": schema{
-				"token":   schema{"type": "http", "scheme": "bearer", "description": "the content of the file token or token-read in the daemon's data directory"},
+				"token": schema{"type": "http", "scheme": "bearer",
+					"description": "the content of the file token or token-read in the daemon's data directory"},
 				"session": schema{"type": "apiKey", "in": "cookie", "name": sessionCookieName},
 			},
 		},
@@ -72,7 +77,8 @@ func mediaTypeContent(contentType string, s schema) schema {
 func (s *schemaBuilder) operation(rt *route) schema {
 	op := schema{
 		"operationId": rt.operationID, "summary": rt.summary,
-		"responses": schema{rt.successStatus(): s.responseSchema(rt), "default": schema{"$ref": "#/components/responses/Problem"}},
+		"responses": schema{rt.successStatus(): s.responseSchema(rt),
+			"default": schema{"$ref": "#/components/responses/Problem"}},
 	}
 	description := rt.description
 	if rt.role == RolePublic {
@@ -92,7 +98,8 @@ func (s *schemaBuilder) operation(rt *route) schema {
 	}
 	responses := op["responses"].(schema)
 	if rt.mayCreate {
-		responses["201"] = schema{"description": "Created", "headers": schema{"Location": schema{"schema": schema{"type": "string"}}}}
+		responses["201"] = schema{"description": "Created",
+			"headers": schema{"Location": schema{"schema": schema{"type": "string"}}}}
 	}
 	return op
 }
@@ -114,7 +121,8 @@ func (s *schemaBuilder) responseSchema(rt *route) schema {
 	if contentType == "" {
 		contentType = "application/json"
 	}
-	a := schema{"description": rt.summary, "content": mediaTypeContent(contentType, s.schemaOf(reflect.TypeOf(rt.responseBodyPrototype)))}
+	a := schema{"description": rt.summary,
+		"content": mediaTypeContent(contentType, s.schemaOf(reflect.TypeOf(rt.responseBodyPrototype)))}
 	if _, ok := rt.responseBodyPrototype.(Project); ok && rt.method == "GET" {
 		a["content"].(schema)["application/yaml"] = schema{"schema": schema{"type": "string"}}
 	}
@@ -158,7 +166,8 @@ func (s *schemaBuilder) requestBody(rt *route) schema {
 			contents[t] = schema{"schema": schema{"type": "array"}}
 		}
 		if t == formTypes[0] {
-			contents[t] = schema{"schema": schema{"type": "object", "properties": schema{"token": bodySchema, "next": bodySchema}}}
+			contents[t] = schema{"schema": schema{"type": "object",
+				"properties": schema{"token": bodySchema, "next": bodySchema}}}
 		}
 	}
 	return schema{"content": contents}
@@ -169,8 +178,9 @@ type schema = map[string]any
 
 // enumValues holds the values of the string types that have a fixed set.
 var enumValues = map[reflect.Type]any{
-	reflect.TypeFor[ProjectState](): []ProjectState{StateRunning, StatePausing, StatePaused, StateStopped, StateDone, StateFailed},
-	reflect.TypeFor[Role]():         []Role{RolePublic, RoleRead, RoleOperate},
+	reflect.TypeFor[ProjectState](): []ProjectState{StateRunning, StatePausing, StatePaused,
+		StateStopped, StateDone, StateFailed},
+	reflect.TypeFor[Role](): []Role{RolePublic, RoleRead, RoleOperate},
 }
 
 // A schemaBuilder makes the schemas of types as encoding/json writes them.
@@ -267,16 +277,17 @@ var goNamePattern = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // it does not match U
 // descriptionOf returns the comment of a struct, or of one of its fields, with the struct's name in
 // the document and the fields' names in JSON.
 func (s *schemaBuilder) descriptionOf(t reflect.Type, field string) string {
-	return goNamePattern.ReplaceAllStringFunc(s.docComments[strings.TrimSuffix(goTypeName(t)+"."+field, ".")], func(word string) string {
-		if name, ok := componentNames[t]; ok && word == t.Name() {
-			return name[strings.LastIndex(name, ".")+1:]
-		}
-		f, ok := t.FieldByName(word)
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); ok && name != "" {
-			return name
-		}
-		return word
-	})
+	return goNamePattern.ReplaceAllStringFunc(s.docComments[strings.TrimSuffix(goTypeName(t)+"."+field, ".")],
+		func(word string) string {
+			if name, ok := componentNames[t]; ok && word == t.Name() {
+				return name[strings.LastIndex(name, ".")+1:]
+			}
+			f, ok := t.FieldByName(word)
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); ok && name != "" {
+				return name
+			}
+			return word
+		})
 }
 
 // addFields adds the fields of a struct. It adds those of embedded structs last; an outer field
@@ -419,7 +430,8 @@ func collectTypeComments(comments map[string]string, f *ast.File, prefix string)
 		if s, ok := spec.Type.(*ast.StructType); ok {
 			for _, field := range s.Fields.List {
 				for _, name := range field.Names {
-					comments[prefix+spec.Name.Name+"."+name.Name] = strings.TrimSpace(commentText(field.Doc) + " " + commentText(field.Comment))
+					comments[prefix+spec.Name.Name+"."+name.Name] = strings.TrimSpace(commentText(field.Doc) + " " +
+						commentText(field.Comment))
 				}
 			}
 		}

@@ -19,7 +19,8 @@ import (
 // fetchDocument returns the OpenAPI document that the server serves.
 func fetchDocument(t *testing.T) map[string]any {
 	t.Helper()
-	w := testRequest{method: "GET", path: "/openapi.json"}.withToken(readToken).sendTo(newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.Version = "1.2.3" }))
+	w := testRequest{method: "GET", path: "/openapi.json"}.withToken(readToken).sendTo(newServer(t, &fakeDaemon{},
+		func(c *ServerConfig) { c.Version = "1.2.3" }))
 	var doc map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
@@ -75,7 +76,9 @@ func TestDocumentHasRoutes(t *testing.T) {
 		for method, o := range item.(map[string]any) {
 			count++
 			operation := o.(map[string]any)
-			i := slices.IndexFunc(routes, func(rt route) bool { return rt.path == path && strings.EqualFold(rt.method, method) })
+			i := slices.IndexFunc(routes, func(rt route) bool {
+				return rt.path == path && strings.EqualFold(rt.method, method)
+			})
 			if i < 0 {
 				t.Errorf("%s %s is in the document only", method, path)
 				continue
@@ -85,7 +88,8 @@ func TestDocumentHasRoutes(t *testing.T) {
 				t.Errorf("two operations are called %s", rt.operationID)
 			}
 			names[rt.operationID] = true
-			if operation["operationId"] != rt.operationID || (rt.role != RolePublic) != (operation["x-decorum-role"] == string(rt.role)) {
+			if operation["operationId"] != rt.operationID ||
+				(rt.role != RolePublic) != (operation["x-decorum-role"] == string(rt.role)) {
 				t.Errorf("%s %s: %v", method, path, operation)
 			}
 		}
@@ -125,7 +129,8 @@ func TestAnswersFitSchemas(t *testing.T) {
 		}
 	}
 	problem := compileSchema(t, doc, "/components/schemas/Problem")
-	answer, err := jsonschema.UnmarshalJSON(testRequest{method: "GET", path: "/api/v1/projects"}.sendTo(newServer(t, &fakeDaemon{})).Body)
+	answer, err := jsonschema.UnmarshalJSON(testRequest{method: "GET",
+		path: "/api/v1/projects"}.sendTo(newServer(t, &fakeDaemon{})).Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +174,8 @@ func TestOpenAPIDocument(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(openAPIJSON), "\n")); diff != "" {
-		t.Errorf("openapi.json is not up to date; to write it again: go test ./crawler/daemon/api -run TestOpenAPIDocument -update\n%s", diff)
+		t.Errorf("openapi.json is not up to date; to write it again: go test ./crawler/daemon/api -run "+
+			"TestOpenAPIDocument -update\n%s", diff)
 	}
 }
 
@@ -178,7 +184,8 @@ func TestDocumentHasComments(t *testing.T) {
 	s := &schemaBuilder{components: map[string]schema{}, docComments: parseDocComments(t)}
 	s.schemaOf(reflect.TypeFor[Brake]())
 	fields := s.components["Brake"]["properties"].(schema)
-	if got := fields["delay_ms"].(schema)["description"]; got != "without stop: the shortest pause, and one visit at a time" {
+	if got := fields["delay_ms"].(schema)["description"]; got != "without stop: the shortest pause, and one visit "+
+		"at a time" {
 		t.Errorf("the description of delay_ms is %q", got)
 	}
 	s.schemaOf(reflect.TypeFor[Host]())

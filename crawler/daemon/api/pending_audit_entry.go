@@ -52,7 +52,8 @@ func (s *Server) appendAudit(r *http.Request, status int, err error) {
 	// Complete the entry with what only the handled request shows.
 	n := pendingAuditEntryOf(r)
 	n.Status = cmp.Or(n.statusOverride, status)
-	n.Project, n.Host = truncateForAudit(r.PathValue("project")), truncateForAudit(cmp.Or(r.PathValue("host"), r.PostForm.Get("host")))
+	n.Project, n.Host = truncateForAudit(r.PathValue("project")),
+		truncateForAudit(cmp.Or(r.PathValue("host"), r.PostForm.Get("host")))
 	n.Reason = cmp.Or(truncateForAudit(r.PostForm.Get("reason")), n.Reason)
 	if err != nil {
 		n.Error = truncateForAudit(err.Error())
@@ -61,7 +62,8 @@ func (s *Server) appendAudit(r *http.Request, status int, err error) {
 	if n.Status == http.StatusTooManyRequests {
 		return
 	}
-	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted && !s.untrustedAuditThrottle.allow(r.RemoteAddr) {
+	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted &&
+		!s.untrustedAuditThrottle.allow(r.RemoteAddr) {
 		return
 	}
 	if err := s.cfg.AuditLog.appendEntry(n.AuditEntry); err != nil {

@@ -31,7 +31,8 @@ func TestDiffRobots(t *testing.T) {
 		if s := strings.Join(got, "|"); s != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
 		}
-		if d.OldSHA256 != "o" || d.NewSHA256 != "n" || d.AddedLineCount != added || d.RemovedLineCount != removed || d.UncomparedLines != 0 {
+		if d.OldSHA256 != "o" || d.NewSHA256 != "n" || d.AddedLineCount != added ||
+			d.RemovedLineCount != removed || d.UncomparedLines != 0 {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
 	}
@@ -47,7 +48,8 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, tt := range []struct{ lines, words int }{{10, 3}, {200, 10}, {3000, 2}, {3000, 100}, {50_000, 10}, {110_000, 1 << 30}} {
+	for _, tt := range []struct{ lines, words int }{{10, 3}, {200, 10}, {3000, 2}, {3000, 100},
+		{50_000, 10}, {110_000, 1 << 30}} {
 		old, new := text(tt.lines, tt.words), text(tt.lines, tt.words)
 		d := DiffRobotsLines(&RobotsFile{Text: old}, &RobotsFile{Text: new})
 		var before, after []string
@@ -64,7 +66,8 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 			}
 		}
 		compared := min(tt.lines, maxDiffLines)
-		if !slices.Equal(before, strings.Split(old, "\n")[:compared]) || !slices.Equal(after, strings.Split(new, "\n")[:compared]) {
+		if !slices.Equal(before, strings.Split(old, "\n")[:compared]) ||
+			!slices.Equal(after, strings.Split(new, "\n")[:compared]) {
 			t.Errorf("%d lines: the difference does not contain both files", tt.lines)
 		}
 		if want := 2 * (tt.lines - compared); d.UncomparedLines != want {

@@ -109,7 +109,8 @@ func (rt *route) checkParams(query url.Values) error {
 		case p.jsonType == "boolean" && v != "true" && v != "false":
 			return newProblem(http.StatusBadRequest, "%s must be true or false, not %q", p.name, v)
 		case p.enum != nil && !slices.Contains(p.enum, v):
-			return newProblem(http.StatusBadRequest, "%s must be one of %s, not %q", p.name, strings.Join(p.enum, ", "), v)
+			return newProblem(http.StatusBadRequest, "%s must be one of %s, not %q", p.name,
+				strings.Join(p.enum, ", "), v)
 		}
 	}
 	return nil
@@ -119,7 +120,8 @@ func (rt *route) checkParams(query url.Values) error {
 // that the route does not take, or nil. It does not read the body.
 func (rt *route) checkMediaType(r *http.Request) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return newProblem(http.StatusUnsupportedMediaType, "the body has the content coding %q: send it without one", coding)
+		return newProblem(http.StatusUnsupportedMediaType, "the body has the content coding %q: send it without one",
+			coding)
 	}
 	contentType := r.Header.Get("Content-Type")
 	if contentType == "" || len(rt.requestMediaTypes) == 0 {

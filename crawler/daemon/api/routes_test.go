@@ -27,13 +27,19 @@ func TestRoutes(t *testing.T) {
 				status int // of the refusal; 0: the call is allowed
 			}{
 				{"unknown caller", rt.exampleRequest(), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
-				{"a wrong token", rt.exampleRequest().withToken("guess"), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
-				{"another scheme", rt.exampleRequest().withHeader("Authorization", "Basic b3A6b3A="), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
-				{"a reader", rt.exampleRequest().withToken(readToken), statusUnless(rt.role != RoleOperate, http.StatusForbidden)},
+				{"a wrong token", rt.exampleRequest().withToken("guess"),
+					statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
+				{"another scheme", rt.exampleRequest().withHeader("Authorization", "Basic b3A6b3A="),
+					statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
+				{"a reader", rt.exampleRequest().withToken(readToken),
+					statusUnless(rt.role != RoleOperate, http.StatusForbidden)},
 				{"an operator", rt.exampleRequest().withToken(operateToken), 0},
-				{"an operator, from another site", rt.exampleRequest().withToken(operateToken).withHeader("Origin", evil), statusUnless(!isUnsafeMethod(rt.method), http.StatusForbidden)},
-				{"an operator, from a frame", rt.exampleRequest().withToken(operateToken).withHeader("Sec-Fetch-Site", "cross-site"), statusUnless(!isUnsafeMethod(rt.method), http.StatusForbidden)},
-				{"an operator, from here", rt.exampleRequest().withToken(operateToken).withHeader("Origin", "http://127.0.0.1:8470"), 0},
+				{"an operator, from another site", rt.exampleRequest().withToken(operateToken).withHeader("Origin",
+					evil), statusUnless(!isUnsafeMethod(rt.method), http.StatusForbidden)},
+				{"an operator, from a frame", rt.exampleRequest().withToken(operateToken).withHeader("Sec-Fetch-Site",
+					"cross-site"), statusUnless(!isUnsafeMethod(rt.method), http.StatusForbidden)},
+				{"an operator, from here", rt.exampleRequest().withToken(operateToken).withHeader("Origin",
+					"http://127.0.0.1:8470"), 0},
 			} {
 				checkAccess(t, rt, tt.name, tt.c, tt.status)
 			}
@@ -89,7 +95,8 @@ func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Pro
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("the content type is %q", got)
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != status || w.Code != status || p.Title == "" || p.Detail == "" {
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != status || w.Code != status ||
+		p.Title == "" || p.Detail == "" {
 		t.Errorf("want a problem with status %d, got %d %+v, %v", status, w.Code, p, err)
 	}
 	return p
@@ -126,11 +133,14 @@ func TestHeaders(t *testing.T) {
 func TestHostNames(t *testing.T) {
 	s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.AllowedHosts = []string{"crawler.example.org"} })
 	for host, status := range map[string]int{
-		"127.0.0.1:8470": 200, "localhost:8470": 200, "localhost": 200, "crawl.localhost": 200, "[::1]:8470": 200, "192.0.2.7": 200,
+		"127.0.0.1:8470": 200, "localhost:8470": 200, "localhost": 200, "crawl.localhost": 200,
+		"[::1]:8470": 200, "192.0.2.7": 200,
 		"Crawler.example.org": 200, "crawler.example.org.:8470": 200,
-		"evil.example": 421, "evil.example:8470": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "": 421,
+		"evil.example": 421, "evil.example:8470": 421, "localhost.evil.example": 421,
+		"127.0.0.1.evil.example": 421, "": 421,
 	} {
-		if w := (testRequest{method: "GET", path: "/api/v1/about"}).withHeader("Host", host).sendTo(s); w.Code != status {
+		if w := (testRequest{method: "GET", path: "/api/v1/about"}).withHeader("Host",
+			host).sendTo(s); w.Code != status {
 			t.Errorf("Host %q: %d, want %d", host, w.Code, status)
 		}
 	}
@@ -146,7 +156,8 @@ func TestHostNames(t *testing.T) {
 
 func TestUnknownPaths(t *testing.T) {
 	s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.PageHandler = nil })
-	checkProblem(t, testRequest{method: "GET", path: "/api/v1/nothing"}.withToken(readToken).sendTo(s), http.StatusNotFound)
+	checkProblem(t, testRequest{method: "GET", path: "/api/v1/nothing"}.withToken(readToken).sendTo(s),
+		http.StatusNotFound)
 	checkProblem(t, testRequest{method: "GET", path: "/"}.sendTo(s), http.StatusNotFound)
 	w := testRequest{method: "PATCH", path: "/api/v1/projects/books"}.withToken(operateToken).sendTo(s)
 	checkProblem(t, w, http.StatusMethodNotAllowed)
@@ -174,7 +185,8 @@ func TestBodies(t *testing.T) {
 				c = rt.exampleRequest().withToken(operateToken)
 				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", "image/png"}
 				checkProblem(t, c.sendTo(s), http.StatusUnsupportedMediaType)
-				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", rt.requestMediaTypes[0], "Content-Encoding", "gzip"}
+				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", rt.requestMediaTypes[0],
+					"Content-Encoding", "gzip"}
 				checkProblem(t, c.sendTo(s), http.StatusUnsupportedMediaType)
 			}
 		})
@@ -193,11 +205,13 @@ func TestBodies(t *testing.T) {
 		`{"stop": true, "reason": "x", "expires": "2120-01-01T00:00:00Z"}`:              200,
 		`{"stop": true, "reason": "x", "for_ms": 1, "expires": "2120-01-01T00:00:00Z"}`: 422,
 		`{"stop": true, "reason": "x", "hosts": 1}`:                                     400,
-		`{"delay_ms": 18446744073710, "reason": "x"}`:                                   400, // in nanoseconds, 448384 beyond 2^64
-		`{"stop": true, "reason": "x", "for_ms": 18446744073710}`:                       400,
+		// in nanoseconds, 448384 beyond 2^64
+		`{"delay_ms": 18446744073710, "reason": "x"}`:             400,
+		`{"stop": true, "reason": "x", "for_ms": 18446744073710}`: 400,
 		`{"stop": "yes"}`: 400, `[]`: 400, ``: 400, `{"stop": true, "reason": "x"} {}`: 400,
 	} {
-		if w := (testRequest{method: "PUT", path: "/api/v1/brakes/example.com", body: body}).withToken(operateToken).sendTo(s); w.Code != status {
+		if w := (testRequest{method: "PUT", path: "/api/v1/brakes/example.com",
+			body: body}).withToken(operateToken).sendTo(s); w.Code != status {
 			t.Errorf("%s: %d, want %d: %s", body, w.Code, status, w.Body)
 		}
 	}
@@ -221,7 +235,8 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	w := testRequest{method: "GET", path: hosts + "?q=shop&offset=100&limit=50"}.withToken(readToken).sendTo(s)
-	want := []string{`</api/v1/projects/books/hosts?limit=50&offset=150&q=shop>; rel="next"`, `</api/v1/projects/books/hosts?limit=50&offset=50&q=shop>; rel="prev"`}
+	want := []string{`</api/v1/projects/books/hosts?limit=50&offset=150&q=shop>; rel="next"`,
+		`</api/v1/projects/books/hosts?limit=50&offset=50&q=shop>; rel="prev"`}
 	if got := w.Header().Values("Link"); !slices.Equal(got, want) {
 		t.Errorf("Link is %q, want %q", got, want)
 	}
@@ -231,11 +246,13 @@ func TestQueries(t *testing.T) {
 func TestProjectFile(t *testing.T) {
 	s := newServer(t, &fakeDaemon{})
 	c := testRequest{method: "GET", path: "/api/v1/projects/books"}.withHeader("Accept", "application/yaml")
-	if w := c.withToken(operateToken).sendTo(s); w.Body.String() != "project: a\n" || w.Header().Get("Content-Type") != "application/yaml" {
+	if w := c.withToken(operateToken).sendTo(s); w.Body.String() != "project: a\n" ||
+		w.Header().Get("Content-Type") != "application/yaml" {
 		t.Errorf("the file is %q, of type %s", w.Body, w.Header().Get("Content-Type"))
 	}
 	checkProblem(t, c.withToken(readToken).sendTo(s), http.StatusForbidden)
-	w := testRequest{method: "PUT", path: "/api/v1/projects/new", body: "project: new\n"}.withToken(operateToken).sendTo(s)
+	w := testRequest{method: "PUT", path: "/api/v1/projects/new",
+		body: "project: new\n"}.withToken(operateToken).sendTo(s)
 	if w.Code != http.StatusCreated || w.Header().Get("Location") != "/api/v1/projects/new" {
 		t.Errorf("a new project: %d, Location %q", w.Code, w.Header().Get("Location"))
 	}
@@ -258,7 +275,8 @@ func TestRobotsAgainst(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || file.Diff == nil || len(file.Diff.Lines) != 1 {
 		t.Errorf("the answer is %s, %v", w.Body, err)
 	}
-	if calls := d.recordedCalls(); !slices.Equal(calls, []string{"robots http://example.com new", "robots http://example.com old"}) {
+	if calls := d.recordedCalls(); !slices.Equal(calls,
+		[]string{"robots http://example.com new", "robots http://example.com old"}) {
 		t.Errorf("the daemon received the calls %q", calls)
 	}
 }
@@ -267,7 +285,9 @@ func TestRobotsAgainst(t *testing.T) {
 // should know, goes to the log.
 func TestErrors(t *testing.T) {
 	var log strings.Builder
-	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *ServerConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *ServerConfig) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
 	get := testRequest{method: "GET", path: "/api/v1/projects"}.withToken(readToken)
 	if p := checkProblem(t, get.sendTo(s), http.StatusConflict); p.Detail != "it is being deleted" {
 		t.Errorf("the detail is %q", p.Detail)
@@ -280,7 +300,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("the log is only %q", &log)
 	}
 	s.cfg.PageHandler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })
-	checkProblem(t, testRequest{method: "GET", path: "/"}.withToken(readToken).sendTo(s), http.StatusInternalServerError)
+	checkProblem(t, testRequest{method: "GET", path: "/"}.withToken(readToken).sendTo(s),
+		http.StatusInternalServerError)
 	if !strings.Contains(log.String(), "panic=oh") || !strings.Contains(log.String(), "routes_test.go") {
 		t.Errorf("the log does not say where it panicked: %q", &log)
 	}
@@ -301,7 +322,8 @@ func TestThrottle(t *testing.T) {
 		if w.Header().Get("Retry-After") == "" {
 			t.Error("it does not say when to come back")
 		}
-		if w := (testRequest{method: "GET", path: "/api/v1/projects"}).withToken(readToken).sendTo(s); w.Code != http.StatusOK {
+		if w := (testRequest{method: "GET",
+			path: "/api/v1/projects"}).withToken(readToken).sendTo(s); w.Code != http.StatusOK {
 			t.Errorf("a good token from the same address: %d", w.Code)
 		}
 		page, err := s.cfg.AuditLog.Page(0, 100)
@@ -320,10 +342,12 @@ func TestUntrustedCallsDoNotFillTheAudit(t *testing.T) {
 	for name, flood := range map[string]testRequest{
 		"no token":        {method: "POST", path: "/api/v1/reload"},
 		"no such session": testRequest{method: "POST", path: "/brakes"}.withHeader("Cookie", sessionCookieName+"=none"),
-		"no form":         testRequest{method: "POST", path: "/login", body: "%zz"}.withHeader("Content-Type", formTypes[0]),
-		"no login":        {method: "POST", path: "/logout"},
-		"read only":       testRequest{method: "POST", path: "/api/v1/reload"}.withToken(readToken),
-		"another site":    testRequest{method: "POST", path: "/api/v1/reload"}.withToken(operateToken).withHeader("Origin", "https://evil.example"),
+		"no form": testRequest{method: "POST", path: "/login",
+			body: "%zz"}.withHeader("Content-Type", formTypes[0]),
+		"no login":  {method: "POST", path: "/logout"},
+		"read only": testRequest{method: "POST", path: "/api/v1/reload"}.withToken(readToken),
+		"another site": testRequest{method: "POST", path: "/api/v1/reload"}.withToken(operateToken).withHeader("Origin",
+			"https://evil.example"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -368,7 +392,8 @@ func TestThrottleIsBounded(t *testing.T) {
 func TestPageAccess(t *testing.T) {
 	s := newServer(t, &fakeDaemon{})
 	browser := testRequest{method: "GET", path: "/projects/books?sort=host"}.withHeader("Accept", "text/html")
-	if w := browser.sendTo(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?next=%2Fprojects%2Fbooks%3Fsort%3Dhost" {
+	if w := browser.sendTo(s); w.Code != http.StatusSeeOther ||
+		w.Header().Get("Location") != "/login?next=%2Fprojects%2Fbooks%3Fsort%3Dhost" {
 		t.Errorf("a browser without a session is redirected to %q", w.Header().Get("Location"))
 	}
 	for _, path := range []string{"/login", "/bot", "/assets/page.css", "/favicon.ico"} {
@@ -379,9 +404,11 @@ func TestPageAccess(t *testing.T) {
 	for _, path := range []string{"/", "/botany", "/assets", "/login/x"} {
 		checkProblem(t, testRequest{method: "GET", path: path}.sendTo(s), http.StatusUnauthorized)
 	}
-	form := testRequest{method: "POST", path: "/brakes", body: "host=example.com&reason=they+asked"}.withHeader("Content-Type", formTypes[0])
+	form := testRequest{method: "POST", path: "/brakes",
+		body: "host=example.com&reason=they+asked"}.withHeader("Content-Type", formTypes[0])
 	checkProblem(t, form.sendTo(s), http.StatusUnauthorized)
-	checkProblem(t, form.withToken(operateToken).withHeader("Origin", "https://evil.example").sendTo(s), http.StatusForbidden)
+	checkProblem(t, form.withToken(operateToken).withHeader("Origin", "https://evil.example").sendTo(s),
+		http.StatusForbidden)
 	if w := form.withToken(operateToken).sendTo(s); w.Code != http.StatusOK {
 		t.Errorf("a form: %d %s", w.Code, w.Body)
 	}
@@ -389,7 +416,8 @@ func TestPageAccess(t *testing.T) {
 	if err != nil || len(page.Entries) != 1 {
 		t.Fatal(page, err)
 	}
-	if e := page.Entries[0]; e.Who != "operator" || e.Reason != "they asked" || e.Host != "example.com" || e.Status != 200 {
+	if e := page.Entries[0]; e.Who != "operator" || e.Reason != "they asked" ||
+		e.Host != "example.com" || e.Status != 200 {
 		t.Errorf("the audit entry is %+v", e)
 	}
 	form.body = "reason=" + strings.Repeat("x", maxPageFormBytes)
@@ -401,7 +429,9 @@ func TestPageAccess(t *testing.T) {
 func TestPublicMetrics(t *testing.T) {
 	get := testRequest{method: "GET", path: "/metrics"}
 	checkProblem(t, get.sendTo(newServer(t, &fakeDaemon{})), http.StatusUnauthorized)
-	if w := get.sendTo(newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.PublicMetrics = true })); w.Code != http.StatusOK {
+	if w := get.sendTo(newServer(t, &fakeDaemon{}, func(c *ServerConfig) {
+		c.PublicMetrics = true
+	})); w.Code != http.StatusOK {
 		t.Errorf("public metrics: %d", w.Code)
 	}
 }
@@ -422,15 +452,19 @@ func TestReadyReasons(t *testing.T) {
 		status, reasons string
 		ready           error
 	}{
-		{status: "a project waits for free disk space", reasons: `["no room on the disk: project books waits"]`, ready: errors.Join(diskFull)},
-		{status: "a project that should run does not", reasons: `["no room on the disk: project books waits","project news has failed"]`, ready: errors.Join(diskFull, failed)},
+		{status: "a project waits for free disk space", reasons: `["no room on the disk: project books waits"]`,
+			ready: errors.Join(diskFull)},
+		{status: "a project that should run does not",
+			reasons: `["no room on the disk: project books waits","project news has failed"]`,
+			ready:   errors.Join(diskFull, failed)},
 	} {
 		s := newServer(t, &fakeDaemon{readyErr: tt.ready})
 		get := testRequest{method: "GET", path: "/readyz"}
 		if got, want := strings.TrimSpace(get.sendTo(s).Body.String()), `{"status":"`+tt.status+`"}`; got != want {
 			t.Errorf("a stranger reads %s, want %s", got, want)
 		}
-		if got, want := strings.TrimSpace(get.withToken(readToken).sendTo(s).Body.String()), `{"status":"`+tt.status+`","reasons":`+tt.reasons+`}`; got != want {
+		if got, want := strings.TrimSpace(get.withToken(readToken).sendTo(s).Body.String()), `{"status":"`+tt.status+
+			`","reasons":`+tt.reasons+`}`; got != want {
 			t.Errorf("a reader reads %s, want %s", got, want)
 		}
 	}

@@ -68,7 +68,8 @@ const CrawlName = "crawl"
 func NewCrawlServer(crawl Inspector, log *slog.Logger) *Server {
 	s := newUnroutedServer(ServerConfig{Log: log}, func(_ context.Context, project string) (Inspector, error) {
 		if project != CrawlName {
-			return nil, NotFound("there is no project %s here: the project of a crawl in the foreground is %s", project, CrawlName)
+			return nil, NotFound("there is no project %s here: the project of a crawl in the foreground is %s", project,
+				CrawlName)
 		}
 		return crawl, nil
 	})
@@ -99,7 +100,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.recoverPanic(w, r)
 	// A page of another site cannot set Authorization, so the Host header of a call with a token
 	// does not matter.
-	if !isExemptFromHostCheck(r.URL.Path) && r.Header.Get("Authorization") == "" && !isAllowedHostHeader(r.Host, s.cfg.AllowedHosts) {
+	if !isExemptFromHostCheck(r.URL.Path) && r.Header.Get("Authorization") == "" &&
+		!isAllowedHostHeader(r.Host, s.cfg.AllowedHosts) {
 		writeProblem(w, newProblem(http.StatusMisdirectedRequest,
 			"%q is not a host name of this daemon: use its IP address, or add the name with --host", r.Host))
 		return
@@ -119,7 +121,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) unroutedProblem(r *http.Request, h http.Header) *Problem {
 	// Ask the mux which methods have a route at this path.
 	var methods []string
-	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead,
+		http.MethodPost, http.MethodPut} {
 		other := r.WithContext(r.Context())
 		other.Method = method
 		if _, pattern := s.mux.Handler(other); pattern != "" {

@@ -39,7 +39,8 @@ func TestAddURLs(t *testing.T) {
 		{"an empty array", "application/json", `[]`, nil, 200, 0},
 		{"no array", "application/json", `{"url": "` + a + `"}`, nil, 400, 0},
 		{"half an array", "application/json", `["` + a + `", `, []string{a}, 400, 0},
-		{"an element that is too long", "application/json", `["` + a + `", "` + long + long + `"]`, []string{a}, 413, 0},
+		{"an element that is too long", "application/json", `["` + a + `", "` + long + long +
+			`"]`, []string{a}, 413, 0},
 		{"a document", "application/pdf", "%PDF", nil, 415, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,7 +167,8 @@ func TestClientDisconnects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(c, "POST /api/v1/projects/books/urls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nhttps://example.com/1\nhttps://exam", operateToken)
+	fmt.Fprintf(c, "POST /api/v1/projects/books/urls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+
+		"%s\r\nContent-Length: 1000\r\n\r\nhttps://example.com/1\nhttps://exam", operateToken)
 	if u := <-added; u != "https://example.com/1" {
 		t.Errorf("added: %s", u)
 	}
@@ -179,7 +181,8 @@ func TestClientDisconnects(t *testing.T) {
 	}
 	defer c.Close()
 	var p Problem
-	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 400 || p.PartialResult == nil || p.PartialResult.Added != 1 {
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 400 || p.PartialResult == nil ||
+		p.PartialResult.Added != 1 {
 		t.Errorf("%d %+v, %v", res.StatusCode, p, err)
 	}
 	if len(added) > 0 {
@@ -235,7 +238,8 @@ func TestStop(t *testing.T) {
 	res := <-answered
 	defer res.Body.Close()
 	var p Problem
-	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 503 || p.PartialResult == nil || p.PartialResult.Added < 1 {
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 503 || p.PartialResult == nil ||
+		p.PartialResult.Added < 1 {
 		t.Errorf("%d %+v, %v", res.StatusCode, p, err)
 	}
 	out.Close()
@@ -255,7 +259,8 @@ func (t *flushRecorder) Flush() { t.onFlush(t.Body.String()); t.Body.Reset() }
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
-		s := newServer(t, &fakeDaemon{events: []Event{{At: at, Type: "visit", URL: "https://example.com/"}, {At: at, Type: "state", Project: "books"}}})
+		s := newServer(t, &fakeDaemon{events: []Event{{At: at, Type: "visit", URL: "https://example.com/"},
+			{At: at, Type: "state", Project: "books"}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		r := httptest.NewRequest("GET", "http://localhost/api/v1/events", nil).WithContext(ctx)
 		r.Header.Set("Authorization", "Bearer "+readToken)
@@ -269,7 +274,8 @@ func TestEvents(t *testing.T) {
 		<-done
 		want := []string{
 			"retry: 3000\n\n",
-			"id: 1\nevent: visit\ndata: {\"at\":\"2026-11-22T03:04:05Z\",\"type\":\"visit\",\"url\":\"https://example.com/\"}\n\n",
+			"id: 1\nevent: visit\ndata: " +
+				"{\"at\":\"2026-11-22T03:04:05Z\",\"type\":\"visit\",\"url\":\"https://example.com/\"}\n\n",
 			"id: 2\nevent: state\ndata: {\"at\":\"2026-11-22T03:04:05Z\",\"type\":\"state\",\"project\":\"books\"}\n\n",
 			": all is well\n\n", ": all is well\n\n",
 		}

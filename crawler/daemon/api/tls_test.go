@@ -49,8 +49,10 @@ func TestSessionOverTLS(t *testing.T) {
 			t.Fatalf("%s: %s, cookies %v", tt.host, res.Status, cookies)
 		}
 		c := cookies[0]
-		if c.Name != tt.name || c.Secure != tt.secure || c.Path != "/" || c.Domain != "" || res.Header.Get("Strict-Transport-Security") != tt.hsts {
-			t.Errorf("%s, TLS %v: cookie %v, HSTS %q", tt.host, tt.secure, c, res.Header.Get("Strict-Transport-Security"))
+		if c.Name != tt.name || c.Secure != tt.secure || c.Path != "/" || c.Domain != "" ||
+			res.Header.Get("Strict-Transport-Security") != tt.hsts {
+			t.Errorf("%s, TLS %v: cookie %v, HSTS %q", tt.host, tt.secure, c,
+				res.Header.Get("Strict-Transport-Security"))
 		}
 		if res := do(http.MethodGet, tt.host, tt.secure, c); res.StatusCode != http.StatusOK {
 			t.Errorf("%s: with the cookie %s", tt.host, res.Status)

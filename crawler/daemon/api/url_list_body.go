@@ -112,7 +112,8 @@ func arrayProblem(limited *io.LimitedReader, err error) error {
 		return newProblem(http.StatusBadRequest,
 			"the body is JSON, but not an array; send a URL on each line with Content-Type: application/x-ndjson")
 	case limited.N <= 0:
-		return newProblem(http.StatusRequestEntityTooLarge, "an element of the array is longer than %d bytes", maxLineBytes)
+		return newProblem(http.StatusRequestEntityTooLarge,
+			"an element of the array is longer than %d bytes", maxLineBytes)
 	case errors.Is(err, errStopping):
 		return err
 	}

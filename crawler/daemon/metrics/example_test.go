@@ -14,7 +14,8 @@ import (
 // The handler reads the state of the projects at each scrape.
 func ExampleMetrics_Handler() {
 	m := metrics.New(func(context.Context) ([]api.Project, error) {
-		return []api.Project{{Name: "books", State: api.StateRunning, FrontierCounts: api.FrontierCounts{QueuedURLs: 42}}}, nil
+		return []api.Project{{Name: "books", State: api.StateRunning,
+			FrontierCounts: api.FrontierCounts{QueuedURLs: 42}}}, nil
 	}, slog.Default())
 
 	w := httptest.NewRecorder()

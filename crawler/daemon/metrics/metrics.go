@@ -45,23 +45,33 @@ type Metrics struct {
 // projects; log gets a warning if that fails.
 func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Logger) *Metrics {
 	m := &Metrics{
-		registry:       prometheus.NewRegistry(),
-		visits:         newCounterVec("visits_total", "Requests sent, those for robots.txt and sitemaps included, by the class of the answer's status; none: no complete answer came.", "project", "status_class"),
-		visitSeconds:   newHistogram("visit_seconds", "Time from the start of a request to the end of its answer.", prometheus.ExponentialBuckets(0.005, 2, 14)),
-		bodyBytes:      newCounter("bytes_total", "Bytes of the bodies received, as decoded."),
-		discovered:     newCounterVec("discovered_total", "New URLs that were queued, by the source in which they were found.", "source"),
-		refused:        newCounterVec("refused_total", "Refusals to queue or visit a URL, by reason.", "reason"),
-		robotsFetches:  newCounterVec("robots_fetch_total", "Requests for robots.txt files, by the outcome of the lookup.", "outcome"),
-		robotsRechecks: newCounterVec("robots_rechecks_total", "Lookups of robots.txt files that were known before, by result.", "result"),
-		commitSeconds:  newHistogram("store_commit_seconds", "Time to make a change of the state durable.", prometheus.ExponentialBuckets(0.001, 2, 14)),
-		panics:         newCounter("callback_panics_total", "Visits whose callbacks panicked."),
-		pagesWithheld:  newCounter("pages_withheld_total", "Pages whose site refuses the crawl's use of them."),
-		localFailures:  newCounter("local_failures_total", "Visits that failed on this machine; they are repeated, and not charged to the host."),
-		retries:        newCounterVec("retries_total", "Pages that failed and will be tried again, by the class of failure.", "reason"),
+		registry: prometheus.NewRegistry(),
+		visits: newCounterVec("visits_total", "Requests sent, those for robots.txt and sitemaps included, "+
+			"by the class of the answer's status; none: no complete answer came.", "project", "status_class"),
+		visitSeconds: newHistogram("visit_seconds", "Time from the start of a request to the end of its answer.",
+			prometheus.ExponentialBuckets(0.005, 2, 14)),
+		bodyBytes: newCounter("bytes_total", "Bytes of the bodies received, as decoded."),
+		discovered: newCounterVec("discovered_total",
+			"New URLs that were queued, by the source in which they were found.", "source"),
+		refused: newCounterVec("refused_total", "Refusals to queue or visit a URL, by reason.", "reason"),
+		robotsFetches: newCounterVec("robots_fetch_total",
+			"Requests for robots.txt files, by the outcome of the lookup.", "outcome"),
+		robotsRechecks: newCounterVec("robots_rechecks_total",
+			"Lookups of robots.txt files that were known before, by result.", "result"),
+		commitSeconds: newHistogram("store_commit_seconds", "Time to make a change of the state durable.",
+			prometheus.ExponentialBuckets(0.001, 2, 14)),
+		panics:        newCounter("callback_panics_total", "Visits whose callbacks panicked."),
+		pagesWithheld: newCounter("pages_withheld_total", "Pages whose site refuses the crawl's use of them."),
+		localFailures: newCounter("local_failures_total",
+			"Visits that failed on this machine; they are repeated, and not charged to the host."),
+		retries: newCounterVec("retries_total", "Pages that failed and will be tried again, by the class of failure.",
+			"reason"),
 	}
 	// A scrape also collects the state of the projects, of the Go runtime, and of the process.
-	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches, m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
-		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches,
+		m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
+		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -74,7 +84,8 @@ func newCounterVec(name, help string, labels ...string) *prometheus.CounterVec {
 }
 
 func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name,
+		Help: help, Buckets: buckets})
 }
 
 // RegisterBodyMemory adds metrics of the memory for the bodies of answers. It may be called once.
@@ -84,7 +95,8 @@ func (m *Metrics) RegisterBodyMemory(b *bodymem.Budget) {
 		return prometheus.NewGaugeFunc(opts, func() float64 { return float64(value()) })
 	}
 	m.registry.MustRegister(
-		gauge("body_memory_limit_bytes", "Limit of the memory for the bodies of all answers in progress, in bytes.", b.Size),
+		gauge("body_memory_limit_bytes", "Limit of the memory for the bodies of all answers in progress, in bytes.",
+			b.Size),
 		gauge("body_memory_bytes", "Memory in use for the bodies of all answers in progress, in bytes.",
 			func() int64 { return b.Usage().Bytes }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: "body_memory_ended_total",
@@ -95,7 +107,8 @@ func (m *Metrics) RegisterBodyMemory(b *bodymem.Budget) {
 // Handler returns the handler of /metrics. It answers in the format that the request accepts, to at
 // most four requests at a time.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
+	return promhttp.HandlerFor(m.registry,
+		promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
 // Hooks returns hooks that count the visits of a project's crawl.
@@ -166,7 +179,8 @@ func notVisitedReason(d decorum.Decision) string {
 		return "tdmrep"
 	case decorum.ReasonRobots:
 		return "robots"
-	case decorum.ReasonRobotsPending, decorum.ReasonRobotsUnreachable, decorum.ReasonTDMRepPending, decorum.ReasonTDMRepUnreachable,
+	case decorum.ReasonRobotsPending, decorum.ReasonRobotsUnreachable, decorum.ReasonTDMRepPending,
+		decorum.ReasonTDMRepUnreachable,
 		decorum.ReasonVisitHours, decorum.ReasonCrawlDelay, decorum.ReasonHostPages, decorum.ReasonHostBytes:
 		return "robots_awaited"
 	case decorum.ReasonHostRest, decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate,
@@ -193,13 +207,16 @@ func (m *Metrics) countRobotsFetch(l gate.RecordFetchResult) {
 func (m *Metrics) ObserveCommit(duration time.Duration) { m.commitSeconds.Observe(duration.Seconds()) }
 
 var (
-	queuedDesc    = prometheus.NewDesc(namespace+"_queued", "URLs queued, in all projects.", nil, nil)
-	hostsDesc     = prometheus.NewDesc(namespace+"_hosts", "Hosts with URLs to visit, in all projects, by whether they can be visited now.", []string{"state"}, nil)
-	shortfallDesc = prometheus.NewDesc(namespace+"_delay_shortfall_seconds", "The most by which a pause between requests to a host was shorter than required; it must be 0.", nil, nil)
-	pausedDesc    = prometheus.NewDesc(namespace+"_visits_paused",
+	queuedDesc = prometheus.NewDesc(namespace+"_queued", "URLs queued, in all projects.", nil, nil)
+	hostsDesc  = prometheus.NewDesc(namespace+"_hosts",
+		"Hosts with URLs to visit, in all projects, by whether they can be visited now.", []string{"state"}, nil)
+	shortfallDesc = prometheus.NewDesc(namespace+"_delay_shortfall_seconds",
+		"The most by which a pause between requests to a host was shorter than required; it must be 0.", nil, nil)
+	pausedDesc = prometheus.NewDesc(namespace+"_visits_paused",
 		"1 while no visit starts because this machine lacks a network or file descriptors, else 0.", nil, nil)
 	concurrencyLimitDesc = prometheus.NewDesc(namespace+"_visit_limit",
-		"Limit of visits at a time, in all projects, while the machine is too busy for more; 0: no such limit.", nil, nil)
+		"Limit of visits at a time, in all projects, while the machine is too busy for more; 0: no such limit.", nil,
+		nil)
 	projectsDesc = prometheus.NewDesc(namespace+"_projects", "Projects, by state.", []string{"state"}, nil)
 )
 
@@ -214,7 +231,8 @@ type allProjectsCollector struct {
 
 // Describe implements prometheus.Collector.
 func (h *allProjectsCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc, concurrencyLimitDesc, projectsDesc} {
+	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc,
+		concurrencyLimitDesc, projectsDesc} {
 		ch <- d
 	}
 }
@@ -232,7 +250,8 @@ func (h *allProjectsCollector) Collect(ch chan<- prometheus.Metric) {
 	// Sum over the projects. States without a project count as 0.
 	var queued, due, hosts, paused, limit int
 	var shortfall api.Milliseconds
-	states := map[api.ProjectState]int{api.StateRunning: 0, api.StatePausing: 0, api.StatePaused: 0, api.StateStopped: 0, api.StateDone: 0, api.StateFailed: 0}
+	states := map[api.ProjectState]int{api.StateRunning: 0, api.StatePausing: 0, api.StatePaused: 0,
+		api.StateStopped: 0, api.StateDone: 0, api.StateFailed: 0}
 	for _, p := range projects {
 		queued += p.FrontierCounts.QueuedURLs
 		due += p.FrontierCounts.DueHosts

@@ -67,12 +67,15 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
-	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parseURL(t, "http://town.test/")})
+	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope},
+		[]decorum.URL{parseURL(t, "http://town.test/")})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnNewURLQueued: m.CountNewURLQueued, OnRefused: m.CountRefusedURL}),
-		Gate:     gate.New(gate.Config{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
+		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnNewURLQueued: m.CountNewURLQueued,
+			OnRefused: m.CountRefusedURL}),
+		Gate: gate.New(gate.Config{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
-		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
+		Settings: crawler.Settings{ProductToken: "testbot"},
+		Log:      slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
 	}
 	c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 		if strings.HasSuffix(v.URL().String(), "/panic") {
@@ -105,10 +108,12 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 		page := func(html string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(html)) }
 		web := crawltest.New(crawltest.Site{
 			Host: "town.test", Latency: crawltest.Latency{Base: 40 * time.Millisecond},
-			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /no\n"),
-				IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/no") }}),
+			Robots: crawltest.StaticRobots(
+				crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /no\n"),
+					IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/no") }}),
 			Pages: map[string]crawltest.PageFunc{
-				"/":      page(`<a href="/a"></a><a href="/no"></a><a href="/gone"></a><a href="/panic"></a><a href="/reset"></a><a href="/busy"></a><a href="http://else.test/"></a>`),
+				"/": page(
+					`<a href="/a"></a><a href="/no"></a><a href="/gone"></a><a href="/panic"></a><a href="/reset"></a><a href="/busy"></a><a href="http://else.test/"></a>`),
 				"/a":     page(`<a href="/"></a>`),
 				"/panic": page("oh"),
 				"/busy":  crawltest.StaticPage(crawltest.Status(503)),
@@ -165,19 +170,25 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 // Each scrape shows the present state of the projects, and has a gap if the daemon cannot list them.
 func TestProjectGauges(t *testing.T) {
 	m := metrics.New(staticProjects(
-		api.Project{Name: "a", State: api.StateRunning, FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1}, LargestDelayShortfall: 0},
-		api.Project{Name: "b", State: api.StatePaused, FrontierCounts: api.FrontierCounts{QueuedURLs: 7, QueuedHosts: 3, DueHosts: 3}, LargestDelayShortfall: api.Milliseconds(1500 * time.Millisecond)},
+		api.Project{Name: "a", State: api.StateRunning,
+			FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1}, LargestDelayShortfall: 0},
+		api.Project{Name: "b", State: api.StatePaused, FrontierCounts: api.FrontierCounts{QueuedURLs: 7, QueuedHosts: 3,
+			DueHosts: 3}, LargestDelayShortfall: api.Milliseconds(1500 * time.Millisecond)},
 	), slog.New(slog.DiscardHandler))
 	got := scrape(t, m)
 	for name, want := range map[string]float64{
-		"decorum_queued": 12, `decorum_hosts{state="due"}`: 4, `decorum_hosts{state="waiting"}`: 3, "decorum_delay_shortfall_seconds": 1.5,
-		`decorum_projects{state="running"}`: 1, `decorum_projects{state="paused"}`: 1, `decorum_projects{state="failed"}`: 0,
+		"decorum_queued": 12, `decorum_hosts{state="due"}`: 4, `decorum_hosts{state="waiting"}`: 3,
+		"decorum_delay_shortfall_seconds":   1.5,
+		`decorum_projects{state="running"}`: 1, `decorum_projects{state="paused"}`: 1,
+		`decorum_projects{state="failed"}`: 0,
 	} {
 		if v, ok := got[name]; !ok || v != want {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
 	}
-	m = metrics.New(func(context.Context) ([]api.Project, error) { return nil, errors.New("no") }, slog.New(slog.DiscardHandler))
+	m = metrics.New(func(context.Context) ([]api.Project, error) {
+		return nil, errors.New("no")
+	}, slog.New(slog.DiscardHandler))
 	if got := scrape(t, m); len(got) == 0 {
 		t.Error("the log has no warning")
 	} else if _, ok := got["decorum_queued"]; ok {
@@ -194,7 +205,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		u := parseURL(t, "http://h"+strconv.Itoa(i)+".test/")
 		m.CountNewURLQueued(storage.Entry{URL: u})
 		m.CountRefusedURL(storage.Entry{URL: u}, errors.New(u.String()))
-		m.Hooks("books").VisitRefused(storage.Lease{Entry: storage.Entry{URL: u}}, decorum.Decision{Action: decorum.Refuse, Reason: decorum.DecisionReason(u.String())})
+		m.Hooks("books").VisitRefused(storage.Lease{Entry: storage.Entry{URL: u}},
+			decorum.Decision{Action: decorum.Refuse, Reason: decorum.DecisionReason(u.String())})
 	}
 	got := scrape(t, m)
 	if n := len(got) - before; n > 3 {
@@ -240,7 +252,8 @@ func TestRefusedByReason(t *testing.T) {
 		m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
 		m.Hooks("books").VisitRefused(storage.Lease{}, d)
 		got := scrape(t, m)
-		if got[`decorum_refused_total{reason="`+want+`"}`] != 1 || (got["decorum_local_failures_total"] == 1) != (want == "local") {
+		if got[`decorum_refused_total{reason="`+want+`"}`] != 1 ||
+			(got["decorum_local_failures_total"] == 1) != (want == "local") {
 			t.Errorf("%s does not count as %s", d.Reason, want)
 		}
 	}

@@ -67,7 +67,8 @@ func (s *webUI) controlProject(r *http.Request) (formResult, error) {
 	if actionMessages[action] == "" {
 		return formResult{}, api.NotFound("unknown action %q", action)
 	}
-	return formResult{redirectTo: api.LocalRedirectPath(r.PostFormValue("back")), message: fmt.Sprintf(actionMessages[action], name)}, s.daemon.ControlProject(r.Context(), name, action)
+	return formResult{redirectTo: api.LocalRedirectPath(r.PostFormValue("back")),
+		message: fmt.Sprintf(actionMessages[action], name)}, s.daemon.ControlProject(r.Context(), name, action)
 }
 
 func (s *webUI) reloadProjects(r *http.Request) (formResult, error) {
@@ -91,25 +92,29 @@ func (s *webUI) deleteProject(r *http.Request) (formResult, error) {
 		return formResult{redirectTo: "/projects/" + url.PathEscape(name) + "/file"},
 			api.InvalidInput("not deleted: type %q to confirm", name)
 	}
-	return formResult{redirectTo: "/", message: name + " is deleted; its file and its state are kept with the deleted projects"}, s.daemon.DeleteProject(r.Context(), name)
+	return formResult{redirectTo: "/", message: name + " is deleted; its file and its state are kept with the " +
+		"deleted projects"}, s.daemon.DeleteProject(r.Context(), name)
 }
 
 // setBrake sets the brake that the form describes. The daemon checks the host and the reason.
 func (s *webUI) setBrake(r *http.Request) (formResult, error) {
 	back := api.LocalRedirectPath(r.PostFormValue("back"))
 	b := api.Brake{Host: strings.TrimSpace(r.PostFormValue("host")), WithSubdomains: r.PostFormValue("domain") != "",
-		Stop: r.PostFormValue("kind") != "slow", Reason: strings.TrimSpace(r.PostFormValue("reason")), By: api.CallerFromContext(r.Context()).Name, Since: time.Now()}
+		Stop: r.PostFormValue("kind") != "slow", Reason: strings.TrimSpace(r.PostFormValue("reason")),
+		By: api.CallerFromContext(r.Context()).Name, Since: time.Now()}
 	if !b.Stop {
 		delay, err := parseDuration(r.PostFormValue("delay"))
 		if err != nil || delay <= 0 {
-			return formResult{redirectTo: back}, api.InvalidInput("the pause between visits must be a duration, as in 30s")
+			return formResult{redirectTo: back},
+				api.InvalidInput("the pause between visits must be a duration, as in 30s")
 		}
 		b.Delay = api.Milliseconds(delay)
 	}
 	if text := r.PostFormValue("for"); text != "" {
 		duration, err := parseDuration(text)
 		if err != nil || duration <= 0 {
-			return formResult{redirectTo: back}, api.InvalidInput("the time that the brake lasts must be a duration, as in 2h or 7d")
+			return formResult{redirectTo: back},
+				api.InvalidInput("the time that the brake lasts must be a duration, as in 2h or 7d")
 		}
 		b.Expires = b.Since.Add(duration)
 	}
@@ -118,7 +123,8 @@ func (s *webUI) setBrake(r *http.Request) (formResult, error) {
 
 func (s *webUI) liftBrake(r *http.Request) (formResult, error) {
 	host := r.PostFormValue("host")
-	return formResult{redirectTo: api.LocalRedirectPath(r.PostFormValue("back")), message: "The brake is off: " + host}, s.daemon.LiftBrake(r.Context(), host)
+	return formResult{redirectTo: api.LocalRedirectPath(r.PostFormValue("back")), message: "The brake is off: " + host},
+		s.daemon.LiftBrake(r.Context(), host)
 }
 
 var daysPattern = regexp.MustCompile(`^(\d{1,4})d$`)

@@ -20,19 +20,28 @@ func TestForms(t *testing.T) {
 		wantPath string // of the page after the form
 		wantText string
 	}{
-		{"/projects/books/pause", url.Values{"from": {"a form"}, "back": {"/projects/books?span=day"}}, "pause books", "/projects/books?span=day", "books pauses"},
-		{"/projects/books/start", url.Values{"from": {"a form"}, "back": {"https://evil.example/"}}, "start books", "/", "books is started"},
-		{"/projects/books/stop", url.Values{"from": {"a form"}, "back": {"//evil.example/"}}, "stop books", "/", "books stops"},
-		{"/projects/books/resume", url.Values{"from": {"a form"}, "back": {`/\evil.example/`}}, "resume books", "/", "books continues"},
+		{"/projects/books/pause", url.Values{"from": {"a form"}, "back": {"/projects/books?span=day"}}, "pause books",
+			"/projects/books?span=day", "books pauses"},
+		{"/projects/books/start", url.Values{"from": {"a form"}, "back": {"https://evil.example/"}},
+			"start books", "/", "books is started"},
+		{"/projects/books/stop", url.Values{"from": {"a form"}, "back": {"//evil.example/"}},
+			"stop books", "/", "books stops"},
+		{"/projects/books/resume", url.Values{"from": {"a form"}, "back": {`/\evil.example/`}},
+			"resume books", "/", "books continues"},
 		{"/projects/books/explode", url.Values{"from": {"a form"}}, "", "/projects/books/explode", "explode"},
 		{"/reload", nil, "reload", "/", "books: changed"},
 		{"/projects/books/delete", url.Values{"name": {"books"}}, "delete books", "/", "books is deleted"},
 		{"/projects/books/delete", url.Values{"name": {"other"}}, "", "/projects/books/delete", "not deleted"},
-		{"/projects/books/file", url.Values{"file": {"project: books\r\nseeds: []\r\n"}}, `put books "project: books\nseeds: []\n"`, "/projects/books", "uses its new file"},
-		{"/brakes", url.Values{"host": {" shop.example "}, "kind": {"stop"}, "reason": {"asked"}, "back": {"/brakes"}}, "brake shop.example", "/brakes", "The brake is on: shop.example"},
-		{"/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"soon"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
-		{"/brakes", url.Values{"host": {"shop.example"}, "for": {"-1h"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
-		{"/brakes/lift", url.Values{"host": {"shop.example"}, "back": {"/brakes"}}, "lift shop.example", "/brakes", "The brake is off"},
+		{"/projects/books/file", url.Values{"file": {"project: books\r\nseeds: []\r\n"}},
+			`put books "project: books\nseeds: []\n"`, "/projects/books", "uses its new file"},
+		{"/brakes", url.Values{"host": {" shop.example "}, "kind": {"stop"}, "reason": {"asked"}, "back": {"/brakes"}},
+			"brake shop.example", "/brakes", "The brake is on: shop.example"},
+		{"/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"soon"}, "back": {"/brakes"}}, "",
+			"/brakes", "must be a duration"},
+		{"/brakes", url.Values{"host": {"shop.example"}, "for": {"-1h"}, "back": {"/brakes"}}, "",
+			"/brakes", "must be a duration"},
+		{"/brakes/lift", url.Values{"host": {"shop.example"}, "back": {"/brakes"}}, "lift shop.example",
+			"/brakes", "The brake is off"},
 	} {
 		d := newFakeDaemon()
 		b := openBrowser(t, d, operateToken)
@@ -53,7 +62,8 @@ func TestForms(t *testing.T) {
 func TestBrakeForm(t *testing.T) {
 	d := newFakeDaemon()
 	b := openBrowser(t, d, operateToken)
-	b.post("/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"90s"}, "domain": {"1"}, "reason": {"they asked"}, "for": {"2d"}})
+	b.post("/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"90s"}, "domain": {"1"},
+		"reason": {"they asked"}, "for": {"2d"}})
 	if len(d.brakes) != 1 {
 		t.Fatal("there is no brake")
 	}
@@ -62,7 +72,8 @@ func TestBrakeForm(t *testing.T) {
 		t.Errorf("it lasts %v", duration)
 	}
 	got.Since, got.Expires = time.Time{}, time.Time{}
-	if want := (api.Brake{Host: "shop.example", WithSubdomains: true, Delay: api.Milliseconds(90 * time.Second), Reason: "they asked", By: "anna"}); got != want {
+	if want := (api.Brake{Host: "shop.example", WithSubdomains: true, Delay: api.Milliseconds(90 * time.Second),
+		Reason: "they asked", By: "anna"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	a := b.get("/audit")
@@ -90,7 +101,8 @@ func TestRefusedFile(t *testing.T) {
 		}
 	}
 	d.changeErr = api.Conflict("it is being deleted")
-	if a := b.post("/projects/books/start", url.Values{"back": {"/brakes"}}); a.status != http.StatusConflict || !strings.Contains(a.text, "it is being deleted") || !strings.Contains(a.text, `href="/brakes"`) {
+	if a := b.post("/projects/books/start", url.Values{"back": {"/brakes"}}); a.status != http.StatusConflict ||
+		!strings.Contains(a.text, "it is being deleted") || !strings.Contains(a.text, `href="/brakes"`) {
 		t.Errorf("a refused action: status %d, %s", a.status, a.text)
 	}
 	if a := b.get("/audit"); !strings.Contains(a.text, "409") {
@@ -102,14 +114,17 @@ func TestRefusedFile(t *testing.T) {
 func TestAddURLs(t *testing.T) {
 	d := newFakeDaemon()
 	b := openBrowser(t, d, operateToken)
-	a := b.post("/projects/books/urls", url.Values{"urls": {"https://shop.example/1\r\n\r\n  https://shop.example/2\r\n"}})
+	a := b.post("/projects/books/urls", url.Values{"urls": {"https://shop.example/1\r\n\r\n  " +
+		"https://shop.example/2\r\n"}})
 	if want := []string{"https://shop.example/1", "https://shop.example/2"}; !slices.Equal(d.urls, want) {
 		t.Errorf("%q, want %q", d.urls, want)
 	}
-	if !strings.Contains(a.text, "2 queued") || !strings.Contains(elements(a.document(t), "textarea")[0].FirstChild.Data, "shop.example/2") {
+	if !strings.Contains(a.text, "2 queued") ||
+		!strings.Contains(elements(a.document(t), "textarea")[0].FirstChild.Data, "shop.example/2") {
 		t.Errorf("the result is not shown: %s", a.text)
 	}
-	if a := b.post("/projects/books/urls", url.Values{"urls": {strings.Repeat("x", 5<<20)}}); a.status != http.StatusRequestEntityTooLarge {
+	if a := b.post("/projects/books/urls",
+		url.Values{"urls": {strings.Repeat("x", 5<<20)}}); a.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form of 5 MiB: status %d", a.status)
 	}
 }
@@ -119,7 +134,8 @@ func TestHostList(t *testing.T) {
 	d := newFakeDaemon()
 	b := openBrowser(t, d, readToken)
 	a := b.get("/projects/books?q=+shop+&state=held&sort=queued&order=desc&offset=100")
-	if want := (api.HostQuery{Search: "shop", State: "held", Sort: "queued", Descending: true, Offset: 100, Limit: 50}); d.lastHostQuery != want {
+	if want := (api.HostQuery{Search: "shop", State: "held", Sort: "queued", Descending: true, Offset: 100,
+		Limit: 50}); d.lastHostQuery != want {
 		t.Errorf("the query is %+v, want %+v", d.lastHostQuery, want)
 	}
 	links := map[string]url.Values{}

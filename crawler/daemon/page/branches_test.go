@@ -77,9 +77,12 @@ func newFullDaemon() fullDaemon {
 	same := strings.Repeat("Disallow: /same\n", 2000)
 	d.oldRobots = "User-agent: examplebot\n" + same + "Disallow: /old/\n"
 	d.robots = "User-agent: examplebot\n" + same + "Disallow: /private/\n"
-	d.project.StateReason, d.project.FileError, d.project.HandlerName = "failed", "books.yaml:1:1: unknown field", "books"
-	d.project.FileLoadedAt, d.project.StateSince, d.project.LargestDelayShortfall = time.Now(), time.Now(), api.Milliseconds(time.Second)
-	slow := api.Brake{Host: "shop.example", WithSubdomains: true, Delay: api.Milliseconds(time.Minute), Reason: "asked", By: "anna",
+	d.project.StateReason, d.project.FileError, d.project.HandlerName = "failed",
+		"books.yaml:1:1: unknown field", "books"
+	d.project.FileLoadedAt, d.project.StateSince, d.project.LargestDelayShortfall = time.Now(), time.Now(),
+		api.Milliseconds(time.Second)
+	slow := api.Brake{Host: "shop.example", WithSubdomains: true, Delay: api.Milliseconds(time.Minute),
+		Reason: "asked", By: "anna",
 		Since: time.Now(), Expires: time.Now().Add(time.Hour)}
 	stop := api.Brake{Host: "other.example", Stop: true, Reason: "asked", By: "anna", Since: time.Now()}
 	d.brakes = []api.Brake{slow, stop, stop, stop}
@@ -88,7 +91,8 @@ func newFullDaemon() fullDaemon {
 
 // Projects returns a project in each state, and one in a state without a stateLabel.
 func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
-	for _, state := range []api.ProjectState{api.StateRunning, api.StatePausing, api.StatePaused, api.StateStopped, api.StateDone, api.StateFailed, "new"} {
+	for _, state := range []api.ProjectState{api.StateRunning, api.StatePausing, api.StatePaused, api.StateStopped,
+		api.StateDone, api.StateFailed, "new"} {
 		p := d.project
 		p.State = state
 		list = append(list, p)
@@ -131,7 +135,8 @@ func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.
 	}
 	e.RewriteSteps = append(e.RewriteSteps, api.RewriteStep{Step: "https", URL: e.URL, Changes: []string{"one", "two"}})
 	e.Scope = api.ExplainedScope{InScope: true, Detail: "a seed", CountedPattern: "/private/*"}
-	e.Robots.FetchedAt, e.Robots.OriginPostponedReason, e.Robots.OriginPostponedUntil = time.Now(), "it asked for a pause", time.Now().Add(time.Hour)
+	e.Robots.FetchedAt, e.Robots.OriginPostponedReason, e.Robots.OriginPostponedUntil = time.Now(),
+		"it asked for a pause", time.Now().Add(time.Hour)
 	e.Robots.IndexingVerdict = &robots.Verdict{Rule: "disallow: /", Line: 2}
 	e.FrontierState = api.ExplainedFrontierState{State: "queued", KnownAs: "http://shop.example/", URLsAhead: 3,
 		Entry: &api.FrontierURL{Source: "link", Depth: 2, Referrer: "https://shop.example/"}}
@@ -140,9 +145,11 @@ func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.
 }
 
 func (d fullDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
-	r := &api.CrawlReport{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.OutsideScope, Count: 1}}}
+	r := &api.CrawlReport{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2},
+		{Reason: frontier.OutsideScope, Count: 1}}}
 	for _, why := range []string{"robots", "scope", "nothing"} {
-		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /", RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
+		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /",
+			RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
 	}
 	return r, nil
 }
@@ -153,7 +160,8 @@ func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version str
 	if err != nil {
 		return nil, err
 	}
-	f.OriginPostponedReason, f.OriginPostponedUntil, f.ExpiresAt = "it asked for a pause", time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	f.OriginPostponedReason, f.OriginPostponedUntil, f.ExpiresAt = "it asked for a pause",
+		time.Now().Add(time.Hour), time.Now().Add(time.Hour)
 	f.CrawlDelay = api.Milliseconds(time.Second)
 	if strings.HasPrefix(origin, "http://") {
 		f.Text, f.TextWithheldReason = "", "it is the answer of another host"
@@ -172,8 +180,10 @@ func (d fullDaemon) CrawlerIdentities() api.CrawlerIdentities {
 // branchPaths holds the pages that execute branches which pagePaths do not execute.
 var branchPaths = []string{
 	"/projects/books?offset=100&sort=queued&order=asc&state=held", "/projects/books?sort=unknown",
-	"/projects/books/hosts/shop.example?url=mailto:a@b", "/projects/books/hosts/shop.example?origin=http://shop.example",
-	"/projects/books/hosts/shop.example?version=fedcba9876543210", "/projects/books/hosts/shop.example?against=fedcba9876543210",
+	"/projects/books/hosts/shop.example?url=mailto:a@b",
+	"/projects/books/hosts/shop.example?origin=http://shop.example",
+	"/projects/books/hosts/shop.example?version=fedcba9876543210",
+	"/projects/books/hosts/shop.example?against=fedcba9876543210",
 	"/login?failed=1&wait=2", "/audit?before=1", "/nothing",
 }
 

@@ -16,7 +16,8 @@ func (s *webUI) redirectToExplanation(r *http.Request) (pageResult, error) {
 	if err != nil {
 		return pageResult{}, api.InvalidInput("%q cannot be explained: %w", text, err)
 	}
-	return pageResult{redirectTo: hostPath(r.PathValue("project"), u.Origin().Host()) + "?" + url.Values{"url": {text}}.Encode() + "#explain"}, nil
+	return pageResult{redirectTo: hostPath(r.PathValue("project"), u.Origin().Host()) + "?" +
+		url.Values{"url": {text}}.Encode() + "#explain"}, nil
 }
 
 func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNotFound }

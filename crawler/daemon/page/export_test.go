@@ -123,7 +123,8 @@ func (r *BranchRecorder) add(tree *parse.Tree, n parse.Node, list *parse.ListNod
 		number = len(r.branches)
 		r.numbers[key] = number
 		place, _ := tree.ErrorContext(n)
-		r.branches = append(r.branches, branch{key, fmt.Sprintf("%s: template %q: the %s of %s", place, tree.Name, name, text)})
+		r.branches = append(r.branches, branch{key,
+			fmt.Sprintf("%s: template %q: the %s of %s", place, tree.Name, name, text)})
 	}
 	list.Nodes = slices.Insert(list.Nodes, 0, callOfCover(number))
 }

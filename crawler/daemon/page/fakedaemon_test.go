@@ -84,17 +84,21 @@ func (d *fakeDaemon) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 	return []api.ProjectReloadResult{{Project: "books", Outcome: "changed"}}, d.recordCall("reload")
 }
 
-func (d *fakeDaemon) AddURLs(_ context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+func (d *fakeDaemon) AddURLs(_ context.Context, name string,
+	lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	for line := range lines {
 		d.urls = append(d.urls, line)
 	}
-	return &api.AddURLsResult{Added: len(d.urls), Refused: 1, Refusals: []api.RefusalSummary{{URLCount: 1, Rule: d.reason, Example: d.reason}}}, d.changeErr
+	return &api.AddURLsResult{Added: len(d.urls), Refused: 1,
+		Refusals: []api.RefusalSummary{{URLCount: 1, Rule: d.reason, Example: d.reason}}}, d.changeErr
 }
 
 func (d *fakeDaemon) fakeHost(name string) api.Host {
-	h := api.Host{Host: name, State: "waiting", HoldReason: d.reason, DueAt: time.Now().Add(time.Minute), LastStatus: 200, MedianObservedDelay: api.Milliseconds(2 * time.Second),
-		Origins: []string{"https://" + name, "http://" + name}, RobotsOutcome: "rules", RobotsFetchedAt: time.Now().Add(-time.Hour),
-		Override: map[string]any{"delay": d.reason}}
+	h := api.Host{Host: name, State: "waiting", HoldReason: d.reason, DueAt: time.Now().Add(time.Minute),
+		LastStatus: 200, MedianObservedDelay: api.Milliseconds(2 * time.Second),
+		Origins: []string{"https://" + name, "http://" + name}, RobotsOutcome: "rules",
+		RobotsFetchedAt: time.Now().Add(-time.Hour),
+		Override:        map[string]any{"delay": d.reason}}
 	h.QueuedURLs = 7
 	if len(d.brakes) > 0 {
 		h.Brake = &d.brakes[0]
@@ -104,7 +108,8 @@ func (d *fakeDaemon) fakeHost(name string) api.Host {
 
 func (d *fakeDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostListPage, error) {
 	d.lastHostQuery = q
-	p := &api.HostListPage{AsOf: time.Now(), Total: 100000, Offset: q.Offset, HostsByState: map[string]int{"waiting": 100000}}
+	p := &api.HostListPage{AsOf: time.Now(), Total: 100000, Offset: q.Offset,
+		HostsByState: map[string]int{"waiting": 100000}}
 	for range min(q.Limit, p.Total-q.Offset) {
 		p.Hosts = append(p.Hosts, d.fakeHost(d.host))
 	}
@@ -116,7 +121,8 @@ func (d *fakeDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDet
 		return nil, api.NotFound("the crawl has not met %s", host)
 	}
 	h := &api.HostDetail{Host: d.fakeHost(host)}
-	h.ParkedByRule = []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}
+	h.ParkedByRule = []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2,
+		RuleFileURL: d.reason, Example: d.reason}}
 	h.ActiveVisits = []api.ActiveVisit{{URL: d.reason, Kind: "page", RequestedAt: time.Now()}}
 	return h, nil
 }
@@ -157,21 +163,27 @@ func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExpl
 	if err != nil {
 		return nil, api.InvalidInput("%w", err)
 	}
-	e := &api.URLExplanation{Input: text, URL: u.String(), RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
-		Visit: api.ExplainedNextVisit{When: "never", Reason: d.reason}}
+	e := &api.URLExplanation{Input: text, URL: u.String(),
+		RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
+		Visit:        api.ExplainedNextVisit{When: "never", Reason: d.reason}}
 	e.Robots.Outcome, e.Robots.Reason = "rules", d.reason
-	e.Robots.Explanation = gate.NewExplanation(robots.Parse([]byte(d.robots), robots.Google).RulesFor(robots.AgentFromName("examplebot")).Explain(u), "", nil)
+	e.Robots.Explanation = gate.NewExplanation(robots.Parse([]byte(d.robots),
+		robots.Google).RulesFor(robots.AgentFromName("examplebot")).Explain(u), "", nil)
 	e.Robots.MayVisit, e.Robots.SHA256 = &e.Robots.Allowed, "abcdef0123456789"
 	return e, nil
 }
 
 func (d *fakeDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
-	return &api.CrawlReport{ParkedByRule: []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}}, nil
+	return &api.CrawlReport{ParkedByRule: []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason,
+		RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}}, nil
 }
 
 func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*api.RobotsFile, error) {
-	f := &api.RobotsFile{Origin: origin, Outcome: "rules", FetchedAt: time.Now(), SHA256: "abcdef0123456789", Bytes: len(d.robots),
-		Text: strings.ToValidUTF8(d.robots, "\uFFFD"), History: []api.RobotsVersion{{SHA256: "abcdef0123456789", FirstFetchedAt: time.Now()}, {SHA256: "fedcba9876543210", FirstFetchedAt: time.Now()}}}
+	f := &api.RobotsFile{Origin: origin, Outcome: "rules", FetchedAt: time.Now(),
+		SHA256: "abcdef0123456789", Bytes: len(d.robots),
+		Text: strings.ToValidUTF8(d.robots, "\uFFFD"),
+		History: []api.RobotsVersion{{SHA256: "abcdef0123456789", FirstFetchedAt: time.Now()},
+			{SHA256: "fedcba9876543210", FirstFetchedAt: time.Now()}}}
 	if version == f.History[1].SHA256 {
 		f.SHA256, f.Text = version, d.oldRobots
 	}
@@ -200,7 +212,9 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 func (d *fakeDaemon) CheckReady(context.Context) error { return nil }
 
 func (d *fakeDaemon) CrawlerIdentities() api.CrawlerIdentities {
-	return api.CrawlerIdentities{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
+	return api.CrawlerIdentities{Version: "1.2.3",
+		Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot",
+			UserAgent: d.project.UserAgent, Contact: d.reason}}}
 }
 
 // The tokens of the tests.
@@ -232,7 +246,8 @@ func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon,
 	}
 	t.Cleanup(func() { audit.Close() })
 	server := httptest.NewServer(api.NewServer(d, api.ServerConfig{AuditLog: audit, PageHandler: newPage(d, audit),
-		APIKeys: []api.APIKey{api.APIKeyFromToken("anna", api.RoleOperate, operateToken), api.APIKeyFromToken("ben", api.RoleRead, readToken)}}))
+		APIKeys: []api.APIKey{api.APIKeyFromToken("anna", api.RoleOperate, operateToken),
+			api.APIKeyFromToken("ben", api.RoleRead, readToken)}}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)
 	if err != nil {

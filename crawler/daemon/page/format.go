@@ -114,7 +114,8 @@ func formatRelativeTime(now, t time.Time) formattedTime {
 	if t.IsZero() {
 		return formattedTime{Text: emptyValue}
 	}
-	formatted := formattedTime{Exact: t.UTC().Format("2006-01-02 15:04:05 UTC"), RFC3339: t.UTC().Format(time.RFC3339Nano)}
+	formatted := formattedTime{Exact: t.UTC().Format("2006-01-02 15:04:05 UTC"),
+		RFC3339: t.UTC().Format(time.RFC3339Nano)}
 	switch d := t.Sub(now); {
 	case d > time.Second/2:
 		formatted.Text = "in " + formatDuration(d)
@@ -143,8 +144,11 @@ func stateLabelOf(state any) stateLabel {
 
 // stateLabels holds the icons and tones of the states of projects and hosts.
 var stateLabels = map[string]stateLabel{
-	"running": {Icon: "play", Tone: "good"}, "pausing": {Icon: "pause", Tone: "wait"}, "paused": {Icon: "pause", Tone: "wait"},
-	"stopped": {Icon: "stop", Tone: "quiet"}, "done": {Icon: "check", Tone: "quiet"}, "failed": {Icon: "cross", Tone: "bad"},
-	"due": {Icon: "play", Tone: "good"}, "waiting": {Icon: "clock", Tone: "quiet"}, "held": {Icon: "pause", Tone: "wait"},
+	"running": {Icon: "play", Tone: "good"}, "pausing": {Icon: "pause", Tone: "wait"},
+	"paused":  {Icon: "pause", Tone: "wait"},
+	"stopped": {Icon: "stop", Tone: "quiet"}, "done": {Icon: "check", Tone: "quiet"},
+	"failed": {Icon: "cross", Tone: "bad"},
+	"due":    {Icon: "play", Tone: "good"}, "waiting": {Icon: "clock", Tone: "quiet"},
+	"held":      {Icon: "pause", Tone: "wait"},
 	"set aside": {Icon: "stop", Tone: "wait"}, "resting": {Icon: "moon", Tone: "quiet"},
 }

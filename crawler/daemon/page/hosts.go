@@ -56,7 +56,8 @@ var hostStates = []string{"due", "waiting", "held", "set aside", "resting", "don
 // Problem.
 func (s *webUI) loadHostList(r *http.Request, project string) hostList {
 	q := r.URL.Query()
-	l := hostList{Project: project, Search: q.Get("q"), State: q.Get("state"), Sort: q.Get("sort"), Order: q.Get("order")}
+	l := hostList{Project: project, Search: q.Get("q"), State: q.Get("state"),
+		Sort: q.Get("sort"), Order: q.Get("order")}
 	offset := offsetOfRequest(r)
 	page, err := s.daemon.Hosts(r.Context(), project, api.HostQuery{Search: strings.TrimSpace(l.Search), State: l.State,
 		Sort: l.Sort, Descending: l.Order == "desc", Offset: offset, Limit: hostsPerPage})

@@ -13,8 +13,10 @@ import (
 
 // pagePaths holds the paths of all pages.
 var pagePaths = []string{
-	"/", "/new", "/projects/books", "/projects/books?span=day&q=shop&sort=queued&order=desc", "/projects/books/blocked", "/projects/books/urls",
-	"/projects/books/file", "/projects/books/hosts/shop.example", "/projects/books/hosts/shop.example?url=https://shop.example/private/x",
+	"/", "/new", "/projects/books", "/projects/books?span=day&q=shop&sort=queued&order=desc",
+	"/projects/books/blocked", "/projects/books/urls",
+	"/projects/books/file", "/projects/books/hosts/shop.example",
+	"/projects/books/hosts/shop.example?url=https://shop.example/private/x",
 	"/projects/books/hosts/new.example?url=https://new.example/", "/brakes", "/audit", "/bot", "/login",
 }
 
@@ -65,7 +67,8 @@ func checkNodes(t *testing.T, b *browser, path string, doc *html.Node) {
 			}
 			checkAsset(t, b, attr(n, "src"), "text/javascript")
 		case "link":
-			checkAsset(t, b, attr(n, "href"), map[string]string{"icon": "image/svg+xml", "stylesheet": "text/css"}[attr(n, "rel")])
+			checkAsset(t, b, attr(n, "href"),
+				map[string]string{"icon": "image/svg+xml", "stylesheet": "text/css"}[attr(n, "rel")])
 		case "input", "select", "textarea":
 			if attr(n, "type") != "hidden" && attr(n, "aria-label") == "" && !hasLabel(n) {
 				t.Errorf("%s: the field %q has no label", path, attr(n, "name"))
@@ -89,7 +92,8 @@ func checkAsset(t *testing.T, b *browser, path, mediaType string) {
 	}
 	b.checked[path] = true
 	a := b.get(path)
-	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), mediaType) || !strings.Contains(a.header.Get("Cache-Control"), "immutable") {
+	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), mediaType) ||
+		!strings.Contains(a.header.Get("Cache-Control"), "immutable") {
 		t.Errorf("%s: status %d, %v", path, a.status, a.header)
 	}
 }
@@ -107,8 +111,10 @@ func hasLabel(n *html.Node) bool {
 // show it only as text.
 func TestUntrustedText(t *testing.T) {
 	for _, hostile := range []string{
-		`<script src="https://evil.example/x.js"></script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='alert(1)`,
-		"javascript:alert(1)", "</textarea></pre></code><svg onload=alert(1)>", "{{.}}<!--", "a\u202Egpj.exe\u2066", "nul\x00esc\x1b[2Jbad\xff\xc0utf",
+		`<script src="https://evil.example/x.js"></script>`, `"><img src=x onerror=alert(1)>`,
+		`' autofocus onfocus='alert(1)`,
+		"javascript:alert(1)", "</textarea></pre></code><svg onload=alert(1)>", "{{.}}<!--", "a\u202Egpj.exe\u2066",
+		"nul\x00esc\x1b[2Jbad\xff\xc0utf",
 	} {
 		d := newFakeDaemon()
 		d.reason, d.host, d.robots = hostile, "shop.example", hostile+"\nUser-agent: *\nDisallow: /"+hostile
@@ -141,12 +147,14 @@ func isDeceptive(r rune) bool {
 
 // The links to a host lead to its page, whatever characters its name has.
 func TestHostNames(t *testing.T) {
-	for _, name := range []string{"shop.example", "[2001:db8::1]", "xn--bcher-kva.example", "a_b.example", "127.0.0.1"} {
+	for _, name := range []string{"shop.example", "[2001:db8::1]", "xn--bcher-kva.example",
+		"a_b.example", "127.0.0.1"} {
 		d := newFakeDaemon()
 		d.host = name
 		b := openBrowser(t, d, readToken)
 		row := elements(b.get("/projects/books").document(t), "tbody")[0]
-		if a := b.get(attr(elements(row, "a")[0], "href")); a.status != http.StatusOK || textOf(elements(a.document(t), "h1")[0]) != name {
+		if a := b.get(attr(elements(row, "a")[0], "href")); a.status != http.StatusOK ||
+			textOf(elements(a.document(t), "h1")[0]) != name {
 			t.Errorf("%s: status %d, %s", name, a.status, a.path)
 		}
 		a := b.get("/projects/books/explain?url=http://" + name + "/x?y=1%26z")
@@ -183,7 +191,8 @@ func TestReaders(t *testing.T) {
 			continue
 		}
 		for _, form := range elements(a.document(t), "form") {
-			if action := attr(form, "action"); attr(form, "method") == "post" && action != "/logout" && action != "/login" {
+			if action := attr(form, "action"); attr(form, "method") == "post" &&
+				action != "/logout" && action != "/login" {
 				t.Errorf("%s: a form for %q", path, action)
 			}
 		}

@@ -151,5 +151,6 @@ type loginForm struct {
 
 func (s *webUI) loginPage(r *http.Request) (pageResult, error) {
 	q := r.URL.Query()
-	return pageResult{templateName: "login", title: "Log in", data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
+	return pageResult{templateName: "login", title: "Log in",
+		data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
 }

@@ -33,10 +33,18 @@ type plotMetric struct {
 }
 
 var (
-	pagesMetric  = plotMetric{"Pages a second", func(s api.ThroughputSample) float64 { return s.PagesPerSecond }, formatRate}
-	errorsMetric = plotMetric{"Errors a second", func(s api.ThroughputSample) float64 { return s.ErrorsPerSecond }, formatRate}
-	bytesMetric  = plotMetric{"Bytes a second", func(s api.ThroughputSample) float64 { return s.BytesPerSecond }, formatBytes}
-	queuedMetric = plotMetric{"URLs queued", func(s api.ThroughputSample) float64 { return float64(s.QueuedURLs) }, func(n float64) string { return formatCount(int64(n)) }}
+	pagesMetric = plotMetric{"Pages a second", func(s api.ThroughputSample) float64 {
+		return s.PagesPerSecond
+	}, formatRate}
+	errorsMetric = plotMetric{"Errors a second", func(s api.ThroughputSample) float64 {
+		return s.ErrorsPerSecond
+	}, formatRate}
+	bytesMetric = plotMetric{"Bytes a second", func(s api.ThroughputSample) float64 {
+		return s.BytesPerSecond
+	}, formatBytes}
+	queuedMetric = plotMetric{"URLs queued", func(s api.ThroughputSample) float64 {
+		return float64(s.QueuedURLs)
+	}, func(n float64) string { return formatCount(int64(n)) }}
 )
 
 // newPlot returns the plot of the samples from until-span to until, with a point for each of steps

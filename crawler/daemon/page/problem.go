@@ -22,7 +22,8 @@ func unreadableFormProblem(err error) *api.Problem {
 	p := &api.Problem{Title: "The form cannot be read", Status: http.StatusBadRequest, Detail: err.Error()}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		p.Status = http.StatusRequestEntityTooLarge
-		p.Detail = fmt.Sprintf("the form exceeds the limit of %s; use the API for more", formatBytes(float64(tooLarge.Limit)))
+		p.Detail = fmt.Sprintf("the form exceeds the limit of %s; use the API for more",
+			formatBytes(float64(tooLarge.Limit)))
 	}
 	return p
 }
@@ -38,5 +39,6 @@ func problemOf(err error) *api.Problem {
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		return p
 	}
-	return &api.Problem{Title: http.StatusText(http.StatusInternalServerError), Status: http.StatusInternalServerError, Detail: err.Error()}
+	return &api.Problem{Title: http.StatusText(http.StatusInternalServerError),
+		Status: http.StatusInternalServerError, Detail: err.Error()}
 }

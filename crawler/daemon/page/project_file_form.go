@@ -31,7 +31,8 @@ politeness:
 `
 
 func (s *webUI) projectCreationPage(*http.Request) (pageResult, error) {
-	return pageResult{templateName: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
+	return pageResult{templateName: "new", title: "New project",
+		data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
 }
 
 func (s *webUI) createProject(r *http.Request) (formResult, error) {

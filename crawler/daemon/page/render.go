@@ -42,7 +42,8 @@ type pageTemplates map[string]*template.Template
 
 // pageTemplateNames holds the templates that are pages. The files in templates/parts are parts of
 // all of them.
-var pageTemplateNames = []string{"projects", "project", "blocked", "urls", "file", "new", "host", "brakes", "audit", "bot", "login", "problem"}
+var pageTemplateNames = []string{"projects", "project", "blocked", "urls", "file", "new", "host", "brakes",
+	"audit", "bot", "login", "problem"}
 
 // CanOperate reports whether the viewer has the role operate. Templates call it.
 func (f templateData) CanOperate() bool { return f.Viewer.Role.Allows(api.RoleOperate) }
@@ -50,7 +51,8 @@ func (f templateData) CanOperate() bool { return f.Viewer.Role.Allows(api.RoleOp
 // loadTemplates parses the templates. A missing key of a map is an error when a template is
 // executed, as a missing field of a struct is.
 func loadTemplates(a assets) pageTemplates {
-	parts := template.Must(template.New("").Option("missingkey=error").Funcs(templateFuncs(a)).ParseFS(embeddedFiles, "templates/parts/*.html"))
+	parts := template.Must(template.New("").Option("missingkey=error").Funcs(templateFuncs(a)).ParseFS(embeddedFiles,
+		"templates/parts/*.html"))
 	templates := pageTemplates{}
 	for _, name := range pageTemplateNames {
 		t := template.Must(parts.Clone())
@@ -79,7 +81,8 @@ func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageResult)
 		http.Redirect(w, r, v.redirectTo, http.StatusSeeOther)
 		return
 	}
-	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
+	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(),
+		Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
 		Version: s.daemon.CrawlerIdentities().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
 	f.FlashMessage = takeFlashMessage(w, r)
 	// Render into memory first, so that an error is answered with its own status.
@@ -116,7 +119,8 @@ func setFlashMessage(w http.ResponseWriter, r *http.Request, message string) {
 	if text := []rune(message); len(text) > maxRunes {
 		message = string(text[:maxRunes]) + "…"
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(message)), Path: "/",
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(message)),
+		Path:   "/",
 		MaxAge: 60, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
 
@@ -127,7 +131,8 @@ func takeFlashMessage(w http.ResponseWriter, r *http.Request) string {
 	if err != nil || r.Header.Get(liveRefreshHeader) != "" {
 		return ""
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	message, err := base64.RawURLEncoding.DecodeString(c.Value)
 	if err != nil {
 		return ""

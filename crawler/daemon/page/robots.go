@@ -44,7 +44,8 @@ type robotsVersionRow struct {
 func robotsVersionRows(file *api.RobotsFile) (list []robotsVersionRow) {
 	for i, fileVersion := range file.History {
 		q := url.Values{"origin": {file.Origin}, "version": {fileVersion.SHA256}}
-		v := robotsVersionRow{RobotsVersion: fileVersion, IsShown: fileVersion.SHA256 == file.SHA256, ShowURL: queryWithChanges(q)}
+		v := robotsVersionRow{RobotsVersion: fileVersion, IsShown: fileVersion.SHA256 == file.SHA256,
+			ShowURL: queryWithChanges(q)}
 		if i+1 < len(file.History) {
 			v.DiffURL = queryWithChanges(q, "against", file.History[i+1].SHA256)
 		}
@@ -93,7 +94,8 @@ func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*r
 	}
 	v.RobotsFile = file
 	v.IsOldVersion = len(file.History) > 0 && file.History[0].SHA256 != file.SHA256
-	v.RawFileURL = "/projects/" + url.PathEscape(project) + "/robots.txt" + queryWithChanges(url.Values{}, "origin", origin, "version", q.Get("version"))
+	v.RawFileURL = "/projects/" + url.PathEscape(project) + "/robots.txt" + queryWithChanges(url.Values{}, "origin",
+		origin, "version", q.Get("version"))
 	// Mark lines only in the version by which the URL is explained.
 	marks := map[int]robotsLineMark{}
 	if h.Explanation != nil && h.Explanation.Robots.SHA256 == file.SHA256 {
@@ -149,7 +151,8 @@ func robotsDiffRows(d *api.RobotsTextDiff) (rows []robotsDiffRow) {
 			line.Text = truncateLine(line.Text)
 			rows = append(rows, robotsDiffRow{RobotsDiffLine: line})
 		case len(rows) >= maxShownLines:
-			return append(rows, robotsDiffRow{SkippedLines: len(d.Lines) - i + d.UncomparedLines, SkippedLinesNote: "lines are left out"})
+			return append(rows, robotsDiffRow{SkippedLines: len(d.Lines) - i + d.UncomparedLines,
+				SkippedLinesNote: "lines are left out"})
 		case last >= 0 && rows[last].SkippedLines > 0:
 			rows[last].SkippedLines++
 		default:

@@ -26,7 +26,8 @@ func markedLines(doc *html.Node) map[string][]string {
 func TestDecidingLine(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\r"} {
 		d := newFakeDaemon()
-		d.robots = strings.Join([]string{"# ours", "User-agent: *", "Disallow: /", "", "User-agent: examplebot", "Allow: /private/press", "Disallow: /private/", "Disallow: /priv"}, end)
+		d.robots = strings.Join([]string{"# ours", "User-agent: *", "Disallow: /", "", "User-agent: examplebot",
+			"Allow: /private/press", "Disallow: /private/", "Disallow: /priv"}, end)
 		b := openBrowser(t, d, readToken)
 		for path, want := range map[string]map[string]string{
 			"/private/x":     {"decides": "[L7]", "loses": "[L8]", "group": "[L5]"},
@@ -36,11 +37,13 @@ func TestDecidingLine(t *testing.T) {
 			a := b.get("/projects/books/explain?url=https://shop.example" + path)
 			got := markedLines(a.document(t))
 			for _, class := range []string{"decides", "loses", "group"} {
-				if lines := fmt.Sprint(got[class]); len(got[class]) > 0 && lines != want[class] || len(got[class]) == 0 && want[class] != "" {
+				if lines := fmt.Sprint(got[class]); len(got[class]) > 0 && lines != want[class] ||
+					len(got[class]) == 0 && want[class] != "" {
 					t.Errorf("%q %s: %s: %s, want %s", end, path, class, lines, want[class])
 				}
 			}
-			verdict := map[bool]string{true: "disallowed by robots.txt", false: "allowed by robots.txt"}[path == "/private/x"]
+			verdict := map[bool]string{true: "disallowed by robots.txt",
+				false: "allowed by robots.txt"}[path == "/private/x"]
 			if word := textOf(findByClass(a.document(t), "p", "word")); word != verdict {
 				t.Errorf("%s: %q, want %q", path, word, verdict)
 			}
@@ -51,7 +54,9 @@ func TestDecidingLine(t *testing.T) {
 // findByClass returns the first element with the given name and class.
 func findByClass(doc *html.Node, name, class string) *html.Node {
 	list := elements(doc, name)
-	i := slices.IndexFunc(list, func(n *html.Node) bool { return slices.Contains(strings.Fields(attr(n, "class")), class) })
+	i := slices.IndexFunc(list, func(n *html.Node) bool {
+		return slices.Contains(strings.Fields(attr(n, "class")), class)
+	})
 	if i < 0 {
 		return &html.Node{}
 	}
@@ -73,7 +78,8 @@ func TestLongFiles(t *testing.T) {
 	const size = 500 << 10
 	manyLines := "User-agent: *\n" + strings.Repeat("#\n", 100_000-3) + "Disallow: /private/\n"
 	for name, text := range map[string]string{
-		"100,000 lines": manyLines, "one line": "User-agent: *\nDisallow: /private/\nDisallow: /" + strings.Repeat("é", size/2), "no text": "", "blank lines": strings.Repeat("\r\n", size/2),
+		"100,000 lines": manyLines, "one line": "User-agent: *\nDisallow: /private/\nDisallow: /" +
+			strings.Repeat("é", size/2), "no text": "", "blank lines": strings.Repeat("\r\n", size/2),
 	} {
 		d := newFakeDaemon()
 		d.robots = text
@@ -86,7 +92,8 @@ func TestLongFiles(t *testing.T) {
 			t.Errorf("%s: the deciding line is not on the page", name)
 		}
 		raw := b.get("/projects/books/robots.txt?origin=https://shop.example")
-		if raw.text != text || raw.header.Get("Content-Type") != "text/plain; charset=utf-8" || raw.header.Get("X-Content-Type-Options") != "nosniff" {
+		if raw.text != text || raw.header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+			raw.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: the raw file is %d bytes, %v", name, len(raw.text), raw.header)
 		}
 	}
@@ -106,7 +113,9 @@ func TestDiff(t *testing.T) {
 	d.robots = "# old\n" + strings.Repeat("Disallow: /same\n", 5000) + "Disallow: /<new>\n"
 	b := openBrowser(t, d, readToken)
 	page := b.get("/projects/books/hosts/shop.example").document(t)
-	i := slices.IndexFunc(elements(page, "a"), func(n *html.Node) bool { return textOf(n) == "with the previous version" })
+	i := slices.IndexFunc(elements(page, "a"), func(n *html.Node) bool {
+		return textOf(n) == "with the previous version"
+	})
 	if i < 0 {
 		t.Fatal("no link to a diff")
 	}
@@ -117,7 +126,8 @@ func TestDiff(t *testing.T) {
 			got = append(got, class+": "+textOf(li))
 		}
 	}
-	want := []string{"left: 4,996 lines are the same", "removed: 5002 removed − Disallow: /gone", "added: 5002 added + Disallow: /<new>"}
+	want := []string{"left: 4,996 lines are the same", "removed: 5002 removed − Disallow: /gone",
+		"added: 5002 added + Disallow: /<new>"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -91,7 +91,8 @@ func (s *Server) CheckPasswd(_ *server.Context, user, password string) (bool, er
 func (s *Server) PrintCommand(_, command, params string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.receivedCommands = append(s.receivedCommands, Command{strings.TrimSpace(fmt.Sprint(command, " ", params)), time.Now()})
+	s.receivedCommands = append(s.receivedCommands,
+		Command{strings.TrimSpace(fmt.Sprint(command, " ", params)), time.Now()})
 }
 
 // Print implements server.Logger.

@@ -48,7 +48,8 @@ func ParseConnectToRules(texts []string) ([]ConnectTo, error) {
 
 // matches reports whether the rule applies to connections for host and port.
 func (c ConnectTo) matches(host, port string) bool {
-	return (c.requestedHost == "" || strings.Trim(c.requestedHost, "[]") == host) && (c.requestedPort == "" || c.requestedPort == port)
+	return (c.requestedHost == "" || strings.Trim(c.requestedHost, "[]") == host) &&
+		(c.requestedPort == "" || c.requestedPort == port)
 }
 
 // firstMatchingConnectTo returns the first rule that matches host and port, or the zero ConnectTo,

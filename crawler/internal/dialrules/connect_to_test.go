@@ -30,7 +30,8 @@ func TestConnectTo(t *testing.T) {
 			t.Errorf("%v: %s:%s goes to %s:%s, want %s", tt.rules, tt.host, tt.port, h, p, tt.want)
 		}
 	}
-	for _, bad := range []string{"", "a", "a:b", "a:b:c", "a:b:c:d:e", "::1:80:a:b:c", "a:b:c:80", "::c:99999", "::c:0", "::c:-1", "a:65536:c:80", "[::1]:80", "[fe80::1]:80", "[::1]:"} {
+	for _, bad := range []string{"", "a", "a:b", "a:b:c", "a:b:c:d:e", "::1:80:a:b:c", "a:b:c:80", "::c:99999", "::c:0",
+		"::c:-1", "a:65536:c:80", "[::1]:80", "[fe80::1]:80", "[::1]:"} {
 		if _, err := ParseConnectTo(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}

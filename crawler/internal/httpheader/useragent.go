@@ -21,7 +21,9 @@ const (
 // site's owner can reach the crawl's operator, and which is valid in the comment of a User-Agent
 // header (RFC 9110, section 10.1.5): it is ASCII and has at most MaxContactBytes bytes.
 func IsContact(s string) bool {
-	if len(s) > MaxContactBytes || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r) }) {
+	if len(s) > MaxContactBytes || strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r)
+	}) {
 		return false
 	}
 	if address, ok := strings.CutPrefix(s, "mailto:"); ok {
@@ -50,11 +52,13 @@ func BuildUserAgent(agent, contact string) (product, userAgent string, err error
 	version = cmp.Or(version, "1.0")
 	switch {
 	case len(product) > MaxProductBytes || len(version) > MaxProductBytes:
-		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most", len(product), len(version), MaxProductBytes)
+		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most",
+			len(product), len(version), MaxProductBytes)
 	case !httpguts.ValidHeaderFieldName(version): // product and version are tokens (RFC 9110, section 10.1.5)
 		return "", "", fmt.Errorf("agent %q: expected product or product/version, as in examplebot/1.0", agent)
 	case !IsContact(contact):
-		return "", "", fmt.Errorf("contact %q: expected a way to reach you, as in https://example.com/bot or mailto:you@example.com", contact)
+		return "", "", fmt.Errorf("contact %q: expected a way to reach you, as in https://example.com/bot or "+
+			"mailto:you@example.com", contact)
 	}
 	return product, product + "/" + version + " (+" + contact + ")", nil
 }

@@ -13,9 +13,11 @@ func TestIsContact(t *testing.T) {
 	for contact, want := range map[string]bool{
 		"https://example.com/bot": true, "http://example.com": true, "mailto:bot@example.com": true,
 		"bot@example.com": false, "mailto:": false, "mailto:Bot <bot@example.com>": false, "https://": false,
-		"ftp://example.com/": false, "https://example.com/ (x)": false, "https://example.com/)\r\nX: y": false, "": false,
+		"ftp://example.com/": false, "https://example.com/ (x)": false,
+		"https://example.com/)\r\nX: y": false, "": false,
 		"https://example.com/%C3%BC": true, "https://example.com/\u00fc": false, "https://example.com/\u0085": false,
-		"mailto:\u00fc@example.com": false, "mailto:b\x7f@example.com": false, longContact: true, longContact + "x": false,
+		"mailto:\u00fc@example.com": false, "mailto:b\x7f@example.com": false,
+		longContact: true, longContact + "x": false,
 	} {
 		if got := httpheader.IsContact(contact); got != want {
 			t.Errorf("%q: %v, want %v", contact, got, want)

@@ -74,7 +74,8 @@ func use(ctx context.Context, t testing.TB, cfg Config, f func(crawler.Ticket)) 
 	d, err := crawler.NewOnDemandCrawl(&crawler.Crawler{
 		Gate: gate.New(gate.Config{Agent: agent}, memory.New(memory.Config{})), Limiter: cfg.Limiter,
 		Policy: politeness.Policy{Delay: politeness.NoDelay}, Fetcher: &capturingFetcher{cfg.ForRobots, f},
-		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{NoFeeds: true}}, Log: slog.New(slog.DiscardHandler),
+		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{NoFeeds: true}},
+		Log:      slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Error(err)
@@ -102,5 +103,6 @@ func (f *capturingFetcher) Fetch(_ context.Context, ticket crawler.Ticket) (*dec
 		f.use(ticket)
 	}
 	now := time.Now()
-	return &decorum.Response{URL: ticket.URL(), Status: http.StatusNotFound, Header: http.Header{}, Start: now, End: now}, nil
+	return &decorum.Response{URL: ticket.URL(), Status: http.StatusNotFound,
+		Header: http.Header{}, Start: now, End: now}, nil
 }

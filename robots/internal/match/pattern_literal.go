@@ -42,7 +42,8 @@ func newLiteral(part string) (l literal, octets int) {
 		case isOptionallyEscaped(c):
 			text, l.hasOptionalEscapes = append(text, c), true
 			octets += size
-		case escaped && !isUnreserved(c), escaped && isHex(c) && endsInPartialEscape(text), !escaped && !unescapedBytes[c] && c != '%':
+		case escaped && !isUnreserved(c), escaped && isHex(c) && endsInPartialEscape(text),
+			!escaped && !unescapedBytes[c] && c != '%':
 			text = append(text, '%', upperHex[c>>4], upperHex[c&15])
 			octets += len("%2F")
 		default:

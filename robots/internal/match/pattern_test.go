@@ -48,7 +48,8 @@ func TestNewLiteral(t *testing.T) {
 	} {
 		t.Run(test.req+test.part, func(t *testing.T) {
 			if got, octets := newLiteral(test.part); got.text != test.want || octets != test.octets {
-				t.Errorf("newLiteral(%q) = %q, %d octets, want %q, %d", test.part, got.text, octets, test.want, test.octets)
+				t.Errorf("newLiteral(%q) = %q, %d octets, want %q, %d", test.part, got.text,
+					octets, test.want, test.octets)
 			}
 		})
 	}

@@ -50,7 +50,8 @@ func newPrefixIndex(entries []prefixRule) prefixIndex {
 		for j >= 0 && !strings.HasPrefix(e.key, p.keys[j]) {
 			j = p.longestPrefixIndexes[j]
 		}
-		p.keys, p.longestPrefixIndexes, p.rules = append(p.keys, e.key), append(p.longestPrefixIndexes, j), append(p.rules, e.rule)
+		p.keys, p.longestPrefixIndexes, p.rules = append(p.keys, e.key),
+			append(p.longestPrefixIndexes, j), append(p.rules, e.rule)
 	}
 	return p
 }
@@ -116,7 +117,9 @@ func sortPrefixRuleKeys(entries []prefixRule, order []sortKeyChunk, depth int) {
 		switch same := order[:n]; {
 		case n == 1:
 		case byte(same[0].bytes) == 0: // keys do not contain NUL, so these end here and are equal
-			slices.SortFunc(same, func(a, b sortKeyChunk) int { return entries[a.entryIndex].rule.compare(entries[b.entryIndex].rule) })
+			slices.SortFunc(same, func(a, b sortKeyChunk) int {
+				return entries[a.entryIndex].rule.compare(entries[b.entryIndex].rule)
+			})
 		default:
 			sortPrefixRuleKeys(entries, same, depth+8)
 		}

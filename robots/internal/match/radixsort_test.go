@@ -18,7 +18,8 @@ func TestSortByKey(t *testing.T) {
 		order := make([]sortKeyChunk, len(rules))
 		for i := range rules {
 			rules[i] = Rule{Line: i, Length: 1, Allow: random.IntN(2) == 0}
-			key := strings.Repeat("/segment", random.IntN(3)) + strings.Repeat("\xff", random.IntN(3)) + strings.Repeat("a", random.IntN(10))
+			key := strings.Repeat("/segment", random.IntN(3)) + strings.Repeat("\xff",
+				random.IntN(3)) + strings.Repeat("a", random.IntN(10))
 			entries[i], order[i].entryIndex = prefixRule{key, &rules[i]}, int32(i)
 		}
 		sortPrefixRuleKeys(entries, order, 0)

@@ -23,7 +23,8 @@ func TestRuleSetAgainstReference(t *testing.T) {
 		rules := make([]match.Rule, random.IntN(20))
 		reference := make([]robotstest.ReferenceRule, len(rules))
 		for i := range rules {
-			path, allow, text := "/"+word([]string{"a", "b", "/", "*", "$", "%61"}, 6), random.IntN(2) == 0, "disallow: "
+			path, allow, text := "/"+word([]string{"a", "b", "/", "*", "$", "%61"}, 6),
+				random.IntN(2) == 0, "disallow: "
 			if allow {
 				text = "allow: "
 			}
@@ -51,7 +52,8 @@ func TestRuleSetAgainstReference(t *testing.T) {
 
 // TestRuleSetOfGoogleOSS proves that an allow line for an index page also allows its directory.
 func TestRuleSetOfGoogleOSS(t *testing.T) {
-	set := match.NewRuleSet([]match.Rule{{Text: "disallow: /", Line: 1}, {Text: "allow: /a/index.html", Line: 2, Allow: true}}, true)
+	set := match.NewRuleSet([]match.Rule{{Text: "disallow: /", Line: 1},
+		{Text: "allow: /a/index.html", Line: 2, Allow: true}}, true)
 	for path, want := range map[string]int{"/a/index.html": 2, "/a/": 2, "/a/b": 1} {
 		if got := set.DecidingRule(path); got == nil || got.Line != want {
 			t.Errorf("%s: rule %+v, want that of line %d", path, got, want)

@@ -6,7 +6,8 @@ import (
 
 // FuzzHost proves that the result of ParseMainMirror is itself a valid value, with the same result.
 func FuzzHost(f *testing.F) {
-	for _, seed := range []string{"myhost.ru", "https://www.myhost.ru:8080", "0x7f.1", "xn--a.ru", "MyHost.RU:080", "a..b", "[::1]:80"} {
+	for _, seed := range []string{"myhost.ru", "https://www.myhost.ru:8080", "0x7f.1", "xn--a.ru",
+		"MyHost.RU:080", "a..b", "[::1]:80"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

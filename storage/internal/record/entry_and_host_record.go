@@ -110,7 +110,8 @@ func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte 
 func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummary {
 	return &storage.VisitHistorySummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
-		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()), SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
+		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()),
+		SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
 	}
 }
 

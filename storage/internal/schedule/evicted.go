@@ -73,7 +73,8 @@ type evictedHosts struct {
 func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint32) {
 	evicted := &EvictedHostStub{
 		HostNumber: number, Origins: make([]EvictedOriginStub, 0, len(h.origins)),
-		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, earliestRevisitTime: math.MaxInt64, inHostCount: h.inHostCount,
+		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, earliestRevisitTime: math.MaxInt64,
+		inHostCount: h.inHostCount,
 	}
 	// Move the counts and the earliest times of the origins to the stub.
 	for len(h.origins) > 0 {
@@ -143,9 +144,11 @@ func (s *Schedule[Q]) NextHostToRestore() *EvictedHostStub {
 	switch {
 	case len(evicted.byDue) > 0 && (len(s.hostsByDue) == 0 || evicted.byDue[0].nextDue < s.hostsByDue[0].nextDue):
 		return evicted.byDue[0]
-	case len(evicted.bySuspensionEnd) > 0 && (len(s.originsBySuspensionEnd) == 0 || evicted.bySuspensionEnd[0].firstSuspensionEnd < Nanos(s.originsBySuspensionEnd[0].HeldUntil)):
+	case len(evicted.bySuspensionEnd) > 0 && (len(s.originsBySuspensionEnd) == 0 ||
+		evicted.bySuspensionEnd[0].firstSuspensionEnd < Nanos(s.originsBySuspensionEnd[0].HeldUntil)):
 		return evicted.bySuspensionEnd[0].EvictedHostStub
-	case len(evicted.byRevisit) > 0 && (len(s.originsByRevisit) == 0 || evicted.byRevisit[0].earliestRevisitTime < s.originsByRevisit[0].earliestRevisitTime):
+	case len(evicted.byRevisit) > 0 && (len(s.originsByRevisit) == 0 ||
+		evicted.byRevisit[0].earliestRevisitTime < s.originsByRevisit[0].earliestRevisitTime):
 		return evicted.byRevisit[0].EvictedHostStub
 	}
 	return nil

@@ -11,7 +11,8 @@ import (
 func (s *Schedule[Q]) Wait() storage.Wait {
 	// Leases and URLs that are not suspended come first, then suspended URLs, then revisits.
 	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].earliestRevisitTime <= Nanos(s.now); {
-	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 || Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
+	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 ||
+		Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
 		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: s.leasesByExpiry[0].Expires}
 	case len(s.leasesByExpiry) > 0 || s.queuedURLCount > s.suspendedURLCount || revisitDue:
 		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: time.Unix(0, s.hostsByDue[0].nextDue)}

@@ -34,12 +34,14 @@ func usageRulesSite() crawltest.Site {
 		}
 		return crawltest.StaticPage(a)
 	}
-	index := crawltest.HTML("<a href=/usage>x</a><a href=/meta>x</a><a href=/tdm>x</a><a href=/noindex>x</a><a href=/noarchive>x</a>" +
+	index := crawltest.HTML("<a href=/usage>x</a><a href=/meta>x</a><a href=/tdm>x</a><a href=/noindex>x</a><a " +
+		"href=/noarchive>x</a>" +
 		"<a href=/line>x</a><a href=/papers/1>x</a>")
 	return crawltest.Site{
 		Host: "a.example",
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-			Response: crawltest.Text("User-agent: *\nContent-Signal: /line ai-input=no\nContent-Usage: /line train-ai=n\n")}),
+			Response: crawltest.Text("User-agent: *\nContent-Signal: /line ai-input=no\nContent-Usage: /line " +
+				"train-ai=n\n")}),
 		Pages: map[string]crawltest.PageFunc{
 			"/":          crawltest.StaticPage(index),
 			"/usage":     page("", "Content-Usage", "train-ai=n, search=y"),
@@ -93,8 +95,10 @@ func TestAIUse(t *testing.T) {
 	} {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
 			v := daemontest.NewWebFixture(t, usageRulesSite())
-			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
-			runCommand(t, v.CrawlArgs("-c", config, "--warc", filepath.Join(v.Dir, "warc"), "http://a.example/")...).want(t, command.ExitDone)
+			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: "+
+				"true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
+			runCommand(t, v.CrawlArgs("-c", config, "--warc", filepath.Join(v.Dir, "warc"),
+				"http://a.example/")...).want(t, command.ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
 			for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
@@ -104,7 +108,8 @@ func TestAIUse(t *testing.T) {
 				if refused {
 					withheld = append(withheld, path)
 				}
-				if whole := r.Bytes > 0 && r.SHA256 != "" && (r.Title == restrictedText || path == "/") && r.Error == ""; whole == refused {
+				if whole := r.Bytes > 0 && r.SHA256 != "" && (r.Title == restrictedText || path == "/") &&
+					r.Error == ""; whole == refused {
 					t.Errorf("refused %t: %+v", refused, r)
 				}
 				if refused && !strings.Contains(r.Error, "not to be used for "+tt.purpose) {
@@ -127,7 +132,8 @@ func TestAIUse(t *testing.T) {
 			if files != tt.files {
 				t.Errorf("tdmrep.json was requested %d times, want %d", files, tt.files)
 			}
-			bodies, pages := filesContaining(t, filepath.Join(v.DataDir(), "bodies"), restrictedText), strings.Fields(tt.parked+" "+tt.withheld)
+			bodies, pages := filesContaining(t, filepath.Join(v.DataDir(), "bodies"), restrictedText),
+				strings.Fields(tt.parked+" "+tt.withheld)
 			checkArchivedPages(t, filepath.Join(v.Dir, "warc"), pages)
 			if used := 7 - len(pages); len(bodies) > used || used > 0 && len(bodies) == 0 {
 				t.Errorf("%d bodies, of %d pages that may be used", len(bodies), used)
@@ -149,7 +155,8 @@ func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 		if slices.Contains(withheld, path) == content {
 			t.Errorf("%s: content %t in the archive", path, content)
 		}
-		if !content && (r.Get("WARC-Truncated") == "" || !strings.HasSuffix(r.block, "\r\n\r\n") || !strings.HasPrefix(r.block, "HTTP/1.1 200")) {
+		if !content && (r.Get("WARC-Truncated") == "" || !strings.HasSuffix(r.block, "\r\n\r\n") ||
+			!strings.HasPrefix(r.block, "HTTP/1.1 200")) {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
@@ -162,13 +169,16 @@ func TestAIUseIsExplained(t *testing.T) {
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site does not permit ai-train", "tdmrep.json: 1")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "AI use", "3 pages whose site does not permit", "1 URLs parked by tdmrep.json",
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "AI use",
+		"3 pages whose site does not permit", "1 URLs parked by tdmrep.json",
 		"http://a.example/.well-known/tdmrep.json", "tdm-reservation: 1", "content-usage: train-ai=n")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/papers/1").want(t, command.ExitDone,
-		"disallowed: tdm-reservation: 1 (line 2, group tdmrep.json)", "asks tdm-reservation: tdm: disallow (tdmrep.json, line 2)")
+		"disallowed: tdm-reservation: 1 (line 2, group tdmrep.json)",
+		"asks tdm-reservation: tdm: disallow (tdmrep.json, line 2)")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/line").want(t, command.ExitDone,
 		"disallowed: content-usage: train-ai=n (line 3, group *)", "asks content-signal: ai-input: disallow (line 2)")
-	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.DataDir()).want(t, command.ExitDone, "/papers/1", "tdm-reservation: 1")
+	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.DataDir()).want(t, command.ExitDone,
+		"/papers/1", "tdm-reservation: 1")
 	// Without the purpose all pages are visited.
 	plain := testfile.Write(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
 	runCommand(t, v.CrawlArgs("-c", plain, "--resume")...).want(t, command.ExitDone, "pages: 2 (", "left: 0 queued")
@@ -177,15 +187,18 @@ func TestAIUseIsExplained(t *testing.T) {
 // A purpose is wrong usage where it would have no effect.
 func TestPurposeNeedsMeta(t *testing.T) {
 	v := daemontest.NewWebFixture(t, usageRulesSite())
-	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitUsage, "robots.meta: false ignores")
+	config := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitUsage,
+		"robots.meta: false ignores")
 }
 
 // Callbacks are not called for a page that may not be used, and its links are not followed.
 func TestAIUseOfCallbacks(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, usageRulesSite())
-	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
+	project := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
 	var mu sync.Mutex
 	var read []string
 	note := func(r *colly.Response) {
@@ -196,14 +209,17 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
-		c.OnResponse(note)
-		c.OnScraped(note)
-		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-	}}}}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}),
+		Stderr: terminal.NewStatusLineWriter(&stderr),
+		Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
+			c.OnResponse(note)
+			c.OnScraped(note)
+			c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		}}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://a.example/"))
 	slices.Sort(read)
-	if read = slices.Compact(read); code != command.ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {
+	if read = slices.Compact(read); code != command.ExitDone ||
+		!slices.Equal(read, []string{"/noarchive", "/noindex"}) {
 		t.Errorf("exit code %d; callbacks have read %q\n%s", code, read, &stderr)
 	}
 }

@@ -127,7 +127,8 @@ func TestArchive(t *testing.T) {
 			continue
 		}
 		metadata++
-		for _, want := range []string{"source: " + line.URLSource, "robots_file_sha256: " + line.RobotsVerdict.FileSHA256, "delay_required_ms: "} {
+		for _, want := range []string{"source: " + line.URLSource, "robots_file_sha256: " +
+			line.RobotsVerdict.FileSHA256, "delay_required_ms: "} {
 			if !strings.Contains(r.block, want) {
 				t.Errorf("%s: metadata %q, want %q in it", line.URL, r.block, want)
 			}
@@ -153,9 +154,14 @@ func outputRecords(t *testing.T, v *daemontest.WebFixture) []sinks.OutputRecord 
 
 // unchangingSite returns a site of two pages that never change; one of them has a validator.
 func unchangingSite() crawltest.Site {
-	same := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
-	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
-	return crawltest.Site{Host: "shop.example", Fallback: same.Respond, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Respond}}
+	same := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response {
+		return crawltest.HTML("<a href=/tagged>x</a>")
+	}}
+	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response {
+		return crawltest.HTML("tagged")
+	}}
+	return crawltest.Site{Host: "shop.example", Fallback: same.Respond,
+		Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Respond}}
 }
 
 // A revisited page that has not changed is archived as a revisit record, which names the response
@@ -164,11 +170,14 @@ func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, unchangingSite())
 	dir := filepath.Join(v.Dir, "warc")
-	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
+	project := testfile.Write(t, "p.yaml",
+		"project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t,
+		command.ExitDone, "pages: 2 (")
 	for range 2 {
 		time.Sleep(3100 * time.Millisecond) // the pages are due again after three seconds
-		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "revisits: 2, unchanged (including sitemaps): 2")
+		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone,
+			"revisits: 2, unchanged (including sitemaps): 2")
 	}
 	first, profiles := map[string]string{}, map[string]int{}
 	for _, r := range readArchive(t, dir) {
@@ -181,7 +190,8 @@ func TestArchiveOfRevisits(t *testing.T) {
 			first[url] = r.Get("WARC-Date") + " " + r.Get("WARC-Payload-Digest")
 		case warc.TypeRevisit:
 			profiles[url+" "+r.Get("WARC-Profile")]++
-			if got := r.Get("WARC-Refers-To-Date") + " " + r.Get("WARC-Payload-Digest"); got != first[url] || r.Get("WARC-Refers-To-Target-URI") != url {
+			if got := r.Get("WARC-Refers-To-Date") + " " + r.Get("WARC-Payload-Digest"); got != first[url] ||
+				r.Get("WARC-Refers-To-Target-URI") != url {
 				t.Errorf("%s refers to %q, want %q", url, got, first[url])
 			}
 			if !strings.HasSuffix(r.block, "\r\n\r\n") {
@@ -215,5 +225,6 @@ func TestArchiveInUse(t *testing.T) {
 	}
 	defer lock.Close()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, command.ExitFailed, "in use by process ", "name another directory with --warc")
+	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, command.ExitFailed,
+		"in use by process ", "name another directory with --warc")
 }

@@ -10,7 +10,8 @@ import (
 
 // TestBodyMemory checks that the default is that of bodymem, and that too small a size is wrong usage.
 func TestBodyMemory(t *testing.T) {
-	for _, tt := range []struct{ size, want project.Size }{{0, project.Size(bodymem.DefaultSize())}, {64 << 20, 64 << 20}} {
+	for _, tt := range []struct{ size, want project.Size }{{0, project.Size(bodymem.DefaultSize())},
+		{64 << 20, 64 << 20}} {
 		a := new(program)
 		if err := a.initBodyMemory(tt.size); err != nil || a.BodyMemory.Size() != int64(tt.want) {
 			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)

@@ -10,6 +10,7 @@ import (
 // then calls no daemon.
 func TestBrakeCommandNeedsAHost(t *testing.T) {
 	for _, name := range []string{"a\nb", "a..b"} {
-		runCommand(t, "brake", name, "--reason", "test", "--data", t.TempDir()).want(t, command.ExitUsage, "is not a host name such as example.com")
+		runCommand(t, "brake", name, "--reason", "test", "--data", t.TempDir()).want(t, command.ExitUsage,
+			"is not a host name such as example.com")
 	}
 }

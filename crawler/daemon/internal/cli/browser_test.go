@@ -45,7 +45,8 @@ func endlessSite(host string) crawltest.Site {
 	return crawltest.Site{
 		Host: host,
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-			Response:     crawltest.Text("# " + host + "\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
+			Response: crawltest.Text("# " + host +
+				"\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/priv") },
 		}),
 		Fallback: func(r crawltest.PageRequest) crawltest.Response {
@@ -53,7 +54,8 @@ func endlessSite(host string) crawltest.Site {
 			if _, err := fmt.Sscanf(r.Path, "/%d", &n); err != nil {
 				return crawltest.Status(http.StatusNotFound)
 			}
-			return crawltest.HTML(fmt.Sprintf(`<title>%d</title><a href="/%d">next</a><a href="/private/%d">closed</a>`, n, n+1, n))
+			return crawltest.HTML(fmt.Sprintf(`<title>%d</title><a href="/%d">next</a><a href="/private/%d">closed</a>`,
+				n, n+1, n))
 		},
 		Latency: crawltest.Latency{Base: 20 * time.Millisecond},
 	}
@@ -75,8 +77,9 @@ func TestBrowser(t *testing.T) {
 	}
 	f := newCommandFixture(t, sites...)
 	for _, w := range widths {
-		f.PutProjectFile(projectOfWidth(w), f.ProjectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
-			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
+		f.PutProjectFile(projectOfWidth(w),
+			f.ProjectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
+				"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
 	}
 	f.Start(false)
 	base := f.servePage(t)
@@ -98,7 +101,8 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 	f.Stop()
-	if r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
+	if r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(
+		crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }
@@ -277,7 +281,8 @@ func (o *browserUser) logIn() {
 // reloads the page.
 func (o *browserUser) startProject() {
 	o.navigate("/")
-	card := fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector("h2").innerText == %q)`, o.project)
+	card := fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector("h2").innerText == %q)`,
+		o.project)
 	o.waitFor(card + `.innerText.includes("stopped")`)
 	o.run(chromedp.Evaluate(card+`.querySelector("button[formaction$='/start']").click()`, nil))
 	o.waitFor(`document.querySelector(".flash")`)
@@ -308,7 +313,9 @@ func (o *browserUser) browseProject() {
 	o.run(chromedp.KeyEvent("/"))
 	o.waitFor(`document.activeElement.matches("[data-search]")`)
 	o.typeText("[data-search]", brakedHost(o.width)+"\r") // and not the / that chromedp types besides pressing the key
-	o.waitFor(fmt.Sprintf(`location.search.includes("q=%s") && document.querySelectorAll(".hosts tbody tr").length == 1`, brakedHost(o.width)))
+	o.waitFor(
+		fmt.Sprintf(`location.search.includes("q=%s") && document.querySelectorAll(".hosts tbody tr").length == 1`,
+			brakedHost(o.width)))
 	o.run(chromedp.KeyEvent("j"))
 	o.waitFor(fmt.Sprintf(`document.activeElement.innerText == %q`, brakedHost(o.width)))
 	o.runNavigating(chromedp.KeyEvent("\r"))
@@ -320,18 +327,22 @@ func (o *browserUser) browseProject() {
 func (o *browserUser) explainURL() {
 	o.typeText("[data-explain]", "http://"+brakedHost(o.width)+"/private/1#x\r")
 	o.waitFor(`document.querySelector(".verdict.bad")`)
-	for selector, want := range map[string]string{".robots .decides code": "Disallow: /private/", ".robots .loses code": "Disallow: /priv", ".robots .decides .number": "3", ".verdict mark": "/private/"} {
-		if got := evaluate[string](o, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "nothing"`, selector)); got != want {
+	for selector, want := range map[string]string{".robots .decides code": "Disallow: /private/",
+		".robots .loses code": "Disallow: /priv", ".robots .decides .number": "3", ".verdict mark": "/private/"} {
+		if got := evaluate[string](o, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "nothing"`,
+			selector)); got != want {
 			o.t.Errorf("%s is %q, want %q", selector, got, want)
 		}
 	}
-	if !evaluate[bool](o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
+	if !evaluate[bool](
+		o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
 		return line.top >= box.top && line.bottom <= box.bottom })()`) {
 		o.t.Error("the deciding line is not visible")
 	}
 	o.captureScreenshot("host")
 	for _, scheme := range []string{"dark", "light"} {
-		o.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		o.run(emulation.SetEmulatedMedia().WithFeatures(
+			[]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 		if scheme == "dark" {
 			o.captureScreenshot("host-dark")
 		}
@@ -364,7 +375,8 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 	if n := to(brakedHost(o.width), pressed.Add(time.Second)); n > 0 {
 		o.t.Errorf("%d requests came more than a second after the button was pressed", n)
 	}
-	o.t.Logf("the page showed the brake %v after the click; %d requests came meanwhile", shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
+	o.t.Logf("the page showed the brake %v after the click; %d requests came meanwhile",
+		shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
 	o.captureScreenshot("braked")
 	o.typeText("#brake [name=reason]", "all is well\r")
 	o.waitFor(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
@@ -374,13 +386,16 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 
 // visitOtherPages opens the other pages and checks that they are not too wide.
 func (o *browserUser) visitOtherPages() {
-	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked", "file": "/projects/" + o.project + "/file",
-		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes", "audit": "/audit", "bot": "/bot"} {
+	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked",
+		"file": "/projects/" + o.project + "/file",
+		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes",
+		"audit": "/audit", "bot": "/bot"} {
 		o.navigate(path)
 		o.captureScreenshot(name)
 	}
 	o.navigate("/audit")
-	if text := evaluate[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") || !strings.Contains(text, "browser") {
+	if text := evaluate[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") ||
+		!strings.Contains(text, "browser") {
 		o.t.Errorf("the audit log lacks the caller or the reason of the brake: %s", text)
 	}
 }

@@ -20,7 +20,8 @@ import (
 // and every call is in the audit log.
 func TestManyClients(t *testing.T) {
 	const clients, each = 1000, 5
-	f := newCommandFixture(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
+	f := newCommandFixture(t, crawltest.Site{Host: "many.example",
+		Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
 	f.PutProjectFile("many", f.ProjectYAML("http://many.example/", daemontest.NoDelayYAML))
 	s := f.startAPI()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
@@ -50,7 +51,9 @@ func TestManyClients(t *testing.T) {
 			t.Errorf("result of client %d: %+v", i, in)
 		}
 	}
-	daemontest.WaitUntil(t, "all that was taken is visited", func() bool { return f.GetProject("many").Stats.Pages >= clients*each+1 })
+	daemontest.WaitUntil(t, "all that was taken is visited", func() bool {
+		return f.GetProject("many").Stats.Pages >= clients*each+1
+	})
 	visits := map[string]int{}
 	for _, url := range daemontest.RequestedPages(f.Web.Log()) {
 		visits[url]++

@@ -60,7 +60,8 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	s.projectFlags = project.AddFieldFlags(fs)
 	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE` (default: no file)")
 	fs.BoolVar(&s.resume, "resume", false, "continue the crawl in the data directory")
-	fs.BoolVar(&s.startFresh, "fresh", false, "start a new crawl, and move the files of the one in the data directory aside")
+	fs.BoolVar(&s.startFresh, "fresh", false,
+		"start a new crawl, and move the files of the one in the data directory aside")
 	fs.StringVar(&s.progressMode, "progress", "auto", progressFlagUsage)
 	addBodyMemoryFlag(fs, &s.bodyMemory)
 	s.dryRunOptions.addFlags(fs)
@@ -74,7 +75,8 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if s.resume && s.startFresh {
 		return usage.Errorf("--resume continues a crawl and --fresh starts a new one: choose one")
 	}
-	if err := errors.Join(checkProgressFlag(s.progressMode), s.dryRunOptions.checkFlagsAndSetOutput(c.Flags())); err != nil {
+	if err := errors.Join(checkProgressFlag(s.progressMode),
+		s.dryRunOptions.checkFlagsAndSetOutput(c.Flags())); err != nil {
 		return err
 	}
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
@@ -133,7 +135,8 @@ func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	}
 	saved, err := project.ReadFile(dir.Path(datadir.ProjectFile))
 	if err != nil {
-		return nil, usage.Errorf("%w\n%s holds the project of the crawl: name the project file again with -c, or start a new crawl with --fresh",
+		return nil, usage.Errorf("%w\n%s holds the project of the crawl: name the project file again with -c, or "+
+			"start a new crawl with --fresh",
 			err, dir.Path(datadir.ProjectFile))
 	}
 	saved.Store.Path = string(dir) // the directory may have been moved since

@@ -43,7 +43,8 @@ func (a *program) newDemoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{
 		Use: "demo", Short: "Crawl a sample web on loopback, and print what its servers saw",
-		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: command.ArgsOrUsageError(cobra.NoArgs),
+		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080",
+		Args: command.ArgsOrUsageError(cobra.NoArgs),
 	}
 	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`, a HOST:PORT (default: crawl it)")
 	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
@@ -66,7 +67,8 @@ func (a *program) newDemoCommand() *cobra.Command {
 
 // serveDemo serves the sample web until a signal arrives, and prints what its servers saw.
 func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
-	fmt.Fprintf(a.Stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
+	fmt.Fprintf(a.Stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s "+
+		"--allow-private --connect-to ::%s %s\n",
 		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlSettings.Seeds, " "))
 	<-a.Signals
 	if err := server.Close(); err != nil {
@@ -83,7 +85,8 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 		return err
 	}
 	defer os.RemoveAll(dir)
-	crawlErr := a.runProject(ctx, demoProject(web.CrawlSettings, server.Addr, dir), crawlOptions{progressMode: progress, fastRetries: true})
+	crawlErr := a.runProject(ctx, demoProject(web.CrawlSettings, server.Addr, dir),
+		crawlOptions{progressMode: progress, fastRetries: true})
 	if err := server.Close(); err != nil {
 		return err
 	}

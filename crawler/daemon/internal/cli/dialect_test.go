@@ -27,8 +27,10 @@ func TestDialect(t *testing.T) {
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
 			v := daemontest.NewWebFixture(t, site)
-			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, command.ExitDone, test.pages)
-			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t, command.ExitDone, "pages: 0 (")
+			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a",
+				"http://shop.example/b")...).want(t, command.ExitDone, test.pages)
+			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t,
+				command.ExitDone, "pages: 0 (")
 			robotsRequests := 0
 			for _, x := range v.Web.Log() {
 				if x.URL == "http://shop.example/robots.txt" {
@@ -47,7 +49,8 @@ func TestDialect(t *testing.T) {
 func TestCleanParam(t *testing.T) {
 	site := crawltest.Site{Host: "shop.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Clean-param: sid\n")}),
-		Pages:  map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/a?sid=1'>1</a><a href='/a?sid=2&b=1'>2</a>"))}}
+		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/a?sid=1'>1</a><a " +
+			"href='/a?sid=2&b=1'>2</a>"))}}
 	for _, test := range []struct {
 		name, setting string
 		want          []string

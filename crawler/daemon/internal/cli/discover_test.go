@@ -18,16 +18,19 @@ import (
 // feedSite returns a site whose articles are listed only in a feed, which is compressed and served as
 // XML.
 func feedSite() crawltest.Site {
-	feed := crawltest.ResponseOfType("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
-		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
+	feed := crawltest.ResponseOfType("text/xml",
+		"<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
+			"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
 	feed.GzipIfAccepted = true
 	print := crawltest.HTML("for printing")
 	print.Header.Set("Link", "</news/1>; rel=canonical")
 	return crawltest.Site{Host: "gazette.example",
-		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+			"/closed/\n"),
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
 		Pages: map[string]crawltest.PageFunc{
-			"/":          crawltest.StaticPage(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),
+			"/": crawltest.StaticPage(crawltest.HTML("<link rel=alternate type=application/rss+xml " +
+				"href=/news/feed><a href=/news/feed>RSS</a>")),
 			"/news/feed": crawltest.StaticPage(feed),
 			"/news/1":    crawltest.StaticPage(crawltest.HTML("one")),
 			"/print":     crawltest.StaticPage(print),
@@ -47,12 +50,15 @@ func visitSources(t *testing.T, v *daemontest.WebFixture) (list []string) {
 // TestFeedsOverSockets crawls feedSite over sockets with the default content types.
 func TestFeedsOverSockets(t *testing.T) {
 	v := daemontest.NewWebFixture(t, feedSite())
-	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, command.ExitDone, "pages: 4 (", "within 1", "parked: 1")
-	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
+	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, command.ExitDone,
+		"pages: 4 (", "within 1", "parked: 1")
+	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed",
+		"feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
 	if got := visitSources(t, v); !slices.Equal(got, want) {
 		t.Errorf("visits %q, want %q", got, want)
 	}
-	if feed := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
+	if feed := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 ||
+		feed.SHA256 == "" || feed.Depth != 1 {
 		t.Errorf("the line of the feed is %+v", feed)
 	}
 	runCommand(t, "explain", "--data", v.DataDir(), "http://gazette.example/closed/3").want(t, command.ExitDone,
@@ -66,13 +72,15 @@ func TestFeedsOverSockets(t *testing.T) {
 func TestDiscover(t *testing.T) {
 	t.Parallel()
 	for discover, want := range map[string][]string{
-		"feeds: false":               {"seed http://gazette.example/", "link http://gazette.example/news/feed"},
-		"links: false":               {"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"},
+		"feeds: false": {"seed http://gazette.example/", "link http://gazette.example/news/feed"},
+		"links: false": {"seed http://gazette.example/", "feed http://gazette.example/news/feed",
+			"feed http://gazette.example/news/1", "feed http://gazette.example/news/2"},
 		"feeds: false, links: false": {"seed http://gazette.example/"},
 	} {
 		t.Run(discover, func(t *testing.T) {
 			v := daemontest.NewWebFixture(t, feedSite())
-			file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+			file := testfile.Write(t, "p.yaml",
+				fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 			runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/")...).want(t, command.ExitDone)
 			if got := visitSources(t, v); !slices.Equal(got, want) {
 				t.Errorf("visits %q, want %q", got, want)
@@ -87,13 +95,15 @@ func TestCanonicalOverSockets(t *testing.T) {
 	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
 		v := daemontest.NewWebFixture(t, feedSite())
-		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+		file := testfile.Write(t, "p.yaml",
+			fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 		runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/print")...).want(t, command.ExitDone, duplicates)
 		lines := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
 		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
 			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
 		}
-		runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
+		runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone,
+			fmt.Sprintf("gazette.example  0          1          %d", pages))
 	}
 }
 
@@ -113,7 +123,8 @@ func TestImagesOverSockets(t *testing.T) {
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
 		res := runCommand(t, v.CrawlArgs("-c", file, "http://gallery.example/")...)
 		res.want(t, command.ExitDone)
-		if limited := strings.Contains(res.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
+		if limited := strings.Contains(res.stderr,
+			"page has more links than are read"); limited != strings.Contains(fields, "max_links") {
 			t.Errorf("%s: the log says\n%s", fields, res.stderr)
 		}
 		var got []string
@@ -128,12 +139,14 @@ func TestImagesOverSockets(t *testing.T) {
 
 // TestSitemapBody checks that the limit on sitemap bodies is independent of the limit on page bodies.
 func TestSitemapBody(t *testing.T) {
-	site := sitemapSite("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.PageFunc{"/map.xml": sitemapPage("urls", numberedURLs("http://map.test/", 0, 100)...)})
+	site := sitemapSite("map.test", "Sitemap: http://map.test/map.xml\n",
+		map[string]crawltest.PageFunc{"/map.xml": sitemapPage("urls", numberedURLs("http://map.test/", 0, 100)...)})
 	site.Latency = crawltest.Latency{}
 	for fetch, want := range map[string]int{
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
 	} {
 		v := daemontest.NewWebFixture(t, site)
-		runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, command.ExitDone, fmt.Sprintf("pages: %d (", want))
+		runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t,
+			command.ExitDone, fmt.Sprintf("pages: %d (", want))
 	}
 }

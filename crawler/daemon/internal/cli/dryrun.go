@@ -40,7 +40,8 @@ type dryRunOptions struct {
 // addFlags adds the flags of a dry run.
 func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&r.enabled, "dry-run", false, "fetch only robots.txt files and sitemaps, and forecast the crawl")
-	fs.TextVar(&r.assumedPageSize, "page-size", project.Size(defaultPageSize), "with --dry-run, assume pages of this mean `SIZE`, as 100KiB, on hosts that no earlier crawl visited")
+	fs.TextVar(&r.assumedPageSize, "page-size", project.Size(defaultPageSize),
+		"with --dry-run, assume pages of this mean `SIZE`, as 100KiB, on hosts that no earlier crawl visited")
 }
 
 // checkFlagsAndSetOutput rejects flags that have no meaning with, or without, a dry run, and sets
@@ -72,7 +73,8 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	out := sinks.NewJSONLRecorder(io.Discard)
 	if s.dryRunOptions.output != "" {
-		if out, err = sinks.OpenJSONLRecorder(sinks.Config{JSONLPath: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.Stdout}); err != nil {
+		if out, err = sinks.OpenJSONLRecorder(sinks.Config{JSONLPath: s.dryRunOptions.output,
+			FileMode: p.Output.FileModeBits(), Stdout: a.Stdout}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
@@ -89,20 +91,23 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	defer func() { err = errors.Join(err, files.Close()) }()
 	crawl, err := newDryRun(engine.Config{
 		Stores: files, Handlers: a.Handlers, Log: a.Log,
-		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), BodyMemory: a.BodyMemory}, FastRetries: s.fastRetries,
+		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), BodyMemory: a.BodyMemory},
+		FastRetries:     s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
 		return err
 	}
 	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
 	case errors.Is(err, engine.ErrInterrupted):
-		return &command.ExitError{Code: command.ExitStopped, Err: errors.New("the dry run was interrupted: it has no complete forecast")}
+		return &command.ExitError{Code: command.ExitStopped,
+			Err: errors.New("the dry run was interrupted: it has no complete forecast")}
 	// A time limit, or hosts that stay suspended, would end the crawl at the same point: the
 	// forecast is complete without them.
 	case err != nil && !errors.Is(err, engine.ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft):
 		return err
 	}
-	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRunOptions.assumedPageSize)
+	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p),
+		s.dryRunOptions.assumedPageSize)
 	if err != nil {
 		return err
 	}
@@ -141,8 +146,10 @@ type dryRun struct {
 
 // newDryRun returns a dry run of the project p on the stores of g.
 func newDryRun(g engine.Config, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
-	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
-		foregroundRun: foregroundRun{stores: g.Stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
+	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{},
+		tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
+		foregroundRun: foregroundRun{stores: g.Stores,
+			visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
 	g.Hooks.Visited, g.Hooks.SkippedInDryRun = s.addHostAndCountRobotsRequests, s.countSkippedPage
 	var err error
 	if s.Engine, err = g.NewEngine(p, seedPerOrigin); err != nil {
@@ -199,7 +206,8 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 	if err == nil {
 		err = errors.Join(k.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {
-				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitDuration: m.TotalRequestTime / time.Duration(m.Requests)}
+				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests,
+					visitDuration: m.TotalRequestTime / time.Duration(m.Requests)}
 			}
 			return true
 		}), k.Close())

@@ -92,13 +92,16 @@ type dryRunForecastBuilder struct {
 }
 
 // newForecast forecasts a crawl of p that began when the dry run did. The dry run has ended.
-func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
+func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages,
+	pageSize project.Size) (*dryRunForecast, error) {
 	report, err := api.FullReport(ctx, inspect.New(s.Engine).Report, api.ReportQuery{})
 	if err != nil {
 		return nil, err
 	}
-	f := &dryRunForecastBuilder{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
-	total := &dryRunForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
+	f := &dryRunForecastBuilder{dryRun: s, project: p, averagesByHost: averages,
+		assumedPageSize: pageSize, dryRunReport: report}
+	total := &dryRunForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount,
+		Unknowns:      forecastUnknowns,
 		RefusalCounts: report.RefusalCounts, parkedByRule: report.ParkedByRule, assumedPageSize: pageSize}
 	// What the dry run did at each host is the start of the simulation.
 	crawlLimits := f.crawlLimits()
@@ -132,7 +135,8 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 func (f *dryRunForecastBuilder) crawlLimits() forecast.CrawlLimits {
 	l, ip := f.project.Limits, f.project.LimiterConfig(time.Time{})
 	return forecast.CrawlLimits{
-		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
+		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes),
+		MaxTime:           time.Duration(l.Duration),
 		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),
 		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, LimitLoopback: ip.LimitLoopback,
 	}
@@ -142,10 +146,13 @@ func (f *dryRunForecastBuilder) crawlLimits() forecast.CrawlLimits {
 // of the dry run, and the pages that it knows.
 func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostForecast {
 	policy := f.Crawler.Policy.ForHost(h.Host, f.startedAt)
-	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
+	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay,
+		ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
-		forecastTotals: forecastTotals{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
-			Bytes: h.Bytes, BytesSource: bytesAssumed}}
+		forecastTotals: forecastTotals{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host],
+			TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs),
+			BlockedURLs: h.BlockedByRobots,
+			Bytes:       h.Bytes, BytesSource: bytesAssumed}}
 	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests // a dry run sends no others
 	average, hasAverage := f.averagesByHost[h.Host]
 	switch {
@@ -162,8 +169,10 @@ func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostF
 
 // simulatedHost returns the workload of a host for the simulation. It takes the pages beyond
 // scope.max_pages_per_host off the origins, and adds them to out.PagesLeft.
-func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.HostWorkload, error) {
-	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
+func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host,
+	out *hostForecast) (forecast.HostWorkload, error) {
+	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures,
+		VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
@@ -206,7 +215,8 @@ func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, 
 
 // originWorkloadAndRules returns the pages of the origin o and its robots.txt rules, which pace
 // them; the rules are nil if no robots.txt of o is cached.
-func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
+func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context,
+	o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
 	expiresAt, expiresErr := f.Gate.ExpiresAt(ctx, o)
 	file, fileErr := f.Gate.LastFetchSummary(ctx, o)
 	tdmrep, tdmrepErr := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier.Store(), o)
@@ -217,20 +227,25 @@ func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context, o de
 		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
 	}
 	if !tdmrep.RefetchAt.IsZero() { // the dry run fetched it
-		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
+		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt,
+			TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	return origin, rules, cmp.Or(expiresErr, fileErr, tdmrepErr, rulesErr)
 }
 
 // addHost adds the simulated visits t to the forecast h of their host, and h to the totals p.
 func (p *dryRunForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
-	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRefetchRequests, h.TDMRepRequests+t.TDMRepRefetchRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
+	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages,
+		h.RobotsRequests+t.RobotsRefetchRequests, h.TDMRepRequests+t.TDMRepRefetchRequests,
+		h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
 	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
 	if !t.LastVisitEnd.IsZero() {
 		h.Duration = max(h.Duration, api.Milliseconds(t.LastVisitEnd.Sub(start)))
 	}
-	p.Requests, p.RobotsRequests, p.TDMRepRequests, p.SitemapRequests = p.Requests+h.Requests, p.RobotsRequests+h.RobotsRequests, p.TDMRepRequests+h.TDMRepRequests, p.SitemapRequests+h.SitemapRequests
-	p.PageRequests, p.PagesLeft, p.BlockedURLs, p.Bytes = p.PageRequests+h.PageRequests, p.PagesLeft+h.PagesLeft, p.BlockedURLs+h.BlockedURLs, p.Bytes+h.Bytes
+	p.Requests, p.RobotsRequests, p.TDMRepRequests, p.SitemapRequests = p.Requests+h.Requests,
+		p.RobotsRequests+h.RobotsRequests, p.TDMRepRequests+h.TDMRepRequests, p.SitemapRequests+h.SitemapRequests
+	p.PageRequests, p.PagesLeft, p.BlockedURLs, p.Bytes = p.PageRequests+h.PageRequests, p.PagesLeft+h.PagesLeft,
+		p.BlockedURLs+h.BlockedURLs, p.Bytes+h.Bytes
 	switch p.BytesSource {
 	case "", h.BytesSource:
 		p.BytesSource = h.BytesSource
@@ -267,7 +282,8 @@ const minRefetchInterval = time.Minute
 
 // forecastFileRefetches returns how many requests refetch the file f of the host h until endTime,
 // and sets t.LastVisitEnd to the last of them if that is later.
-func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.RefetchedControlFile, endTime time.Time) int64 {
+func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload,
+	f forecast.RefetchedControlFile, endTime time.Time) int64 {
 	first := timecmp.Later(f.ExpiresAt, h.Due.Add(minRefetchInterval))
 	if f.TTL == 0 || !endTime.After(first) {
 		return 0
@@ -310,7 +326,8 @@ func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 // are left, and what the forecast does not know.
 func (p *dryRunForecast) writeTable(w io.Writer) error {
 	var s reporttext.Builder
-	s.WriteLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", inspect.FormatTime(p.StartedAt))
+	s.WriteLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:",
+		inspect.FormatTime(p.StartedAt))
 	s.WriteLine("")
 	s.WriteTable(func(row func(...any)) {
 		cells := func(all ...any) {
@@ -322,7 +339,8 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		cells("HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED",
 			"A VISIT", "BYTES", "DURATION")
 		for _, h := range p.hosts[:min(len(p.hosts), maxForecastRows)] {
-			h.writeForecastRow(cells, h.Host, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.VisitDuration))
+			h.writeForecastRow(cells, h.Host, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay),
+				inspect.DelayText(h.VisitDuration))
 		}
 		p.writeForecastRow(cells, "all", "", "", "")
 	})
@@ -333,7 +351,8 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 	s.WriteLine("The crawl would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
 		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
-			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, reporttext.URLNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
+			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, reporttext.URLNoun(int(h.PagesLeft)),
+				plaintext.ReplaceControlChars(h.PagesLeftReason))
 		}
 	}
 	s.WriteLine("%s", bytesSourceText(p))
@@ -349,7 +368,8 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 
 // writeForecastRow writes the row of one host, or of the totals.
 func (o *forecastTotals) writeForecastRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
-	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
+	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft,
+		o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
 		plaintext.FormatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }
 
@@ -360,7 +380,8 @@ func bytesSourceText(p *dryRunForecast) string {
 	case bytesFromEarlierCrawl:
 		return "Bytes: assumes for each page the mean of its host's answers in the earlier crawl."
 	case bytesFromBoth:
-		return "Bytes: assumes for each page the mean of its host's answers in the earlier crawl; for new hosts, " + assumed
+		return "Bytes: assumes for each page the mean of its host's answers in the earlier crawl; for new hosts, " +
+			assumed
 	}
 	return "Bytes: assumes " + assumed
 }

@@ -74,31 +74,43 @@ func sitemapSite(host, robots string, sitemaps map[string]crawltest.PageFunc) cr
 // forecastSites returns sites whose pages are all in sitemaps, and whose crawls take times that are
 // hard to forecast.
 func forecastSites() (sites []crawltest.Site, seeds []string) {
-	index := sitemapSite("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
-		"/index.xml": sitemapPage("index", "http://index.test/a.xml", "http://index.test/b.xml"),
-		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 80), numberedURLs("http://index.test/closed/", 0, 30)...)...),
-		"/b.xml":     sitemapPage("urls", numberedURLs("http://index.test/a", 40, 120)...), // half of them again
+	index := sitemapSite("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n",
+		map[string]crawltest.PageFunc{
+			"/index.xml": sitemapPage("index", "http://index.test/a.xml", "http://index.test/b.xml"),
+			"/a.xml": sitemapPage("urls",
+				append(numberedURLs("http://index.test/a", 0, 80),
+					numberedURLs("http://index.test/closed/", 0, 30)...)...),
+			"/b.xml": sitemapPage("urls", numberedURLs("http://index.test/a", 40, 120)...), // half of them again
 
-		"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
-	})
-	refreshed := sitemapSite("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.PageFunc{
+			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json",
+				`[{"location": "/a1", "tdm-reservation": 1}]`)),
+		})
+	refreshed := sitemapSite("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age "+
+		"3600\n", map[string]crawltest.PageFunc{
 		"/all.xml": sitemapPage("urls", numberedURLs("http://refreshed.test/", 0, 150)...),
 	})
 	moved := sitemapSite("moved.test", "", map[string]crawltest.PageFunc{
-		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/old.xml\n")),
-		"/old.xml":   crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
-		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 50), numberedURLs("http://moved.test/no", 0, 5)...)...),
+		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: " +
+			"http://moved.test/old.xml\n")),
+		"/old.xml": crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
+		"/new.xml": sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 50),
+			numberedURLs("http://moved.test/no", 0, 5)...)...),
 	})
-	moved.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := sitemapSite("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 40), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
-	})
-	daily := sitemapSite("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": sitemapPage("urls", numberedURLs("http://daily.test/", 0, 400)...),
-	})
-	slow := sitemapSite("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": sitemapPage("urls", numberedURLs("http://slow.test/", 0, 50)...),
-	})
+	moved.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound,
+		"/rules.txt")})
+	clean := sitemapSite("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n",
+		map[string]crawltest.PageFunc{
+			"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 40),
+				numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
+		})
+	daily := sitemapSite("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n",
+		map[string]crawltest.PageFunc{
+			"/all.xml": sitemapPage("urls", numberedURLs("http://daily.test/", 0, 400)...),
+		})
+	slow := sitemapSite("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n",
+		map[string]crawltest.PageFunc{
+			"/all.xml": sitemapPage("urls", numberedURLs("http://slow.test/", 0, 50)...),
+		})
 	sites = []crawltest.Site{index, refreshed, moved, clean, daily, slow}
 	for _, s := range sites {
 		seeds = append(seeds, "http://"+s.Host+"/")
@@ -119,7 +131,8 @@ func newInMemoryEngineConfig(web *crawltest.Web) engine.Config {
 	return engine.Config{
 		Transport: web,
 		Stores:    datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
-		Outputs:   sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Log: slog.New(slog.DiscardHandler), SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts()},
+		Outputs:   sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Log: slog.New(slog.DiscardHandler),
+		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts()},
 	}
 }
 
@@ -168,7 +181,8 @@ func runToEnd(t *testing.T, r *engine.Engine) {
 	if err := r.QueueSeeds(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) && !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) &&
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 }
@@ -196,26 +210,34 @@ var forecastTests = []struct {
 }{
 	{name: "as it is", change: func(*project.Project) {}},
 	{name: "one worker", change: func(p *project.Project) { p.Limits.Workers = 1 }},
-	{name: "hours", change: func(p *project.Project) { p.Politeness.Window = project.Window{Hours: "00:00-00:03,02:00-03:00"} }},
+	{name: "hours", change: func(p *project.Project) {
+		p.Politeness.Window = project.Window{Hours: "00:00-00:03,02:00-03:00"}
+	}},
 	{name: "another pace for a host", change: func(p *project.Project) {
-		p.Politeness.Hosts = map[string]project.HostPoliteness{"moved.test": {Delay: new(project.Duration(20 * time.Second))}}
+		p.Politeness.Hosts = map[string]project.HostPoliteness{"moved.test": {Delay: new(
+			project.Duration(20 * time.Second))}}
 	}},
 	{name: "requests a second", change: func(p *project.Project) { p.Limits.RequestsPerSecond = 0.2 }, competing: true},
 	{name: "a purpose", change: func(p *project.Project) { p.Robots.Purposes = []string{"ai-train"} }},
 	{name: "a purpose, and files that hold for an hour", change: func(p *project.Project) {
 		p.Robots.Purposes, p.Robots.MaxTTL = []string{"ai-train"}, project.Duration(time.Hour)
 	}},
-	{name: "files that hold for an hour", change: func(p *project.Project) { p.Robots.MaxTTL = project.Duration(time.Hour) }},
+	{name: "files that hold for an hour", change: func(p *project.Project) {
+		p.Robots.MaxTTL = project.Duration(time.Hour)
+	}},
 	{name: "a purpose, and pages of a host", change: func(p *project.Project) {
 		p.Robots.Purposes, p.Scope.MaxPagesPerHost = []string{"ai-train"}, 25
 	}},
 	{name: "a purpose, files that hold for an hour, and pages of a host", change: func(p *project.Project) {
-		p.Robots.Purposes, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, project.Duration(time.Hour), 25
+		p.Robots.Purposes, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"},
+			project.Duration(time.Hour), 25
 	}},
-	{name: "files that hold for an hour, one of them behind a redirect, for a slow host", change: func(p *project.Project) {
-		p.Robots.MaxTTL = project.Duration(time.Hour)
-		p.Politeness.Hosts = map[string]project.HostPoliteness{"moved.test": {Delay: new(project.Duration(3 * time.Minute))}}
-	}},
+	{name: "files that hold for an hour, one of them behind a redirect, for a slow host",
+		change: func(p *project.Project) {
+			p.Robots.MaxTTL = project.Duration(time.Hour)
+			p.Politeness.Hosts = map[string]project.HostPoliteness{"moved.test": {Delay: new(
+				project.Duration(3 * time.Minute))}}
+		}},
 	{name: "pages of a host", change: func(p *project.Project) { p.Scope.MaxPagesPerHost = 25 }},
 	{name: "time", change: func(p *project.Project) { p.Limits.Duration = project.Duration(time.Hour) }},
 }
@@ -258,7 +280,8 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 				t.Errorf("requests to hosts that the forecast lacks: %v", requests)
 			}
 			if p.Limits.Duration == 0 {
-				checkWithin5Percent(t, "the whole time", time.Duration(f.Duration), slices.Max(slices.Collect(maps.Values(lastRequestEnds))))
+				checkWithin5Percent(t, "the whole time", time.Duration(f.Duration),
+					slices.Max(slices.Collect(maps.Values(lastRequestEnds))))
 			}
 		})
 	}
@@ -325,15 +348,18 @@ func TestForecastWithTDMRep(t *testing.T) {
 // the same as without a dry run.
 func TestDryRunCommand(t *testing.T) {
 	t.Parallel()
-	sites := []crawltest.Site{sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
-		"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
-		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
-	})}
+	sites := []crawltest.Site{sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n",
+		map[string]crawltest.PageFunc{
+			"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
+			"/a.xml": sitemapPage("urls",
+				append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
+		})}
 	sites[0].Latency = crawltest.Latency{}
 	v := daemontest.NewWebFixture(t, sites...)
 	lines := filepath.Join(v.Dir, "forecast.jsonl")
 	runCommand(t, v.CrawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
-		want(t, command.ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "assumes 2KiB a page")
+		want(t, command.ExitDone, "index.test  16        1       2         13     0     1 ",
+			"disallow: /closed", "assumes 2KiB a page")
 	if _, err := os.Stat(v.DataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run left a data directory: %v", err)
 	}
@@ -341,10 +367,12 @@ func TestDryRunCommand(t *testing.T) {
 	total, host := decodeJSON[map[string]any](t, text[0]), decodeJSON[map[string]any](t, text[1])
 	for name, line := range map[string]map[string]any{"totals": total, "host": host} {
 		got := map[string]any{}
-		for _, field := range []string{"type", "requests", "robots", "sitemaps", "pages", "left", "blocked_by_robots", "bytes_from"} {
+		for _, field := range []string{"type", "requests", "robots", "sitemaps", "pages", "left",
+			"blocked_by_robots", "bytes_from"} {
 			got[field] = line[field]
 		}
-		if diff := gocmp.Diff(map[string]any{"type": name, "requests": 16.0, "robots": 1.0, "sitemaps": 2.0, "pages": 13.0, "left": 0.0,
+		if diff := gocmp.Diff(map[string]any{"type": name, "requests": 16.0, "robots": 1.0, "sitemaps": 2.0,
+			"pages": 13.0, "left": 0.0,
 			"blocked_by_robots": 1.0, "bytes_from": "assumed"}, got); diff != "" {
 			t.Error(diff)
 		}
@@ -354,12 +382,15 @@ func TestDryRunCommand(t *testing.T) {
 	if n := len(v.Web.Log()) - dryRunRequests; n != 16 {
 		t.Errorf("the crawl made %d requests, want the 16 of the forecast", n)
 	}
-	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone, "answers in the earlier crawl.")
+	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone,
+		"answers in the earlier crawl.")
 }
 
 func TestDryRunUsage(t *testing.T) {
 	for _, flag := range []string{"--resume", "--fresh", "--warc=w"} {
-		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "leave out --")
+		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t,
+			command.ExitUsage, "leave out --")
 	}
-	runCommand(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "--dry-run")
+	runCommand(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t,
+		command.ExitUsage, "--dry-run")
 }

@@ -23,10 +23,12 @@ func explainSite() crawltest.Site {
 	return crawltest.Site{
 		Host: "puzzle.example",
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-			Response: crawltest.Text("User-agent: *\nDisallow: /till\nAllow: /till/open\nCrawl-delay: 0.01\nClean-param: ref&sid /p\n"),
+			Response: crawltest.Text("User-agent: *\nDisallow: /till\nAllow: /till/open\nCrawl-delay: " +
+				"0.01\nClean-param: ref&sid /p\n"),
 		}),
 		Pages: map[string]crawltest.PageFunc{
-			"/": crawltest.StaticPage(crawltest.HTML("<a href=/p?ref=1&id=7>p</a><a href=/till>t</a><a href=/q>q</a><a href=/r>r</a>")),
+			"/": crawltest.StaticPage(crawltest.HTML("<a href=/p?ref=1&id=7>p</a><a href=/till>t</a><a " +
+				"href=/q>q</a><a href=/r>r</a>")),
 		},
 		Fallback: crawltest.StaticPage(crawltest.HTML("page")),
 	}
@@ -41,7 +43,8 @@ func runExplain(t *testing.T, v *daemontest.WebFixture, args ...string) commandR
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, explainSite())
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
+		"['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.DataDir()+"}\n")
 	runCommand(t, v.CrawlArgs("-c", file, "--max-pages=2")...).want(t, command.ExitStopped)
 	for _, tt := range []struct {
@@ -49,19 +52,28 @@ func TestExplain(t *testing.T) {
 		says      []string
 	}{
 		{"canonical form", " HTTP://Puzzle.Example:80/a/../%70?utm_source=x&b=2&a=1#top ", []string{
-			"blanks around it are dropped", "the fragment #top is dropped", "the origin HTTP://Puzzle.Example:80 is written http://puzzle.example",
+			"blanks around it are dropped", "the fragment #top is dropped",
+			"the origin HTTP://Puzzle.Example:80 is written http://puzzle.example",
 			"the path /a/../%70?utm_source=x&b=2&a=1 is written /p?utm_source=x&b=2&a=1",
 			"utm_source=x by params.drop: utm_*; by params.sort", "→ http://puzzle.example/p?a=1&b=2"}},
-		{"Clean-param", "http://puzzle.example/p?ref=9&id=7", []string{"ref=9 by clean-param: ref&sid /p (line 5)", "→ http://puzzle.example/p?id=7"}},
-		{"session id", "http://puzzle.example/(S(abc123))/cart;jsessionid=77", []string{"(S(abc123)) by session id in the path", "→ http://puzzle.example/cart"}},
-		{"unknown", "http://puzzle.example/new", []string{"no change", "scope        within", "allowed: no rule speaks of it",
-			"SHA-256 ", "unknown; as a link of a seed: class 2, rank 102", "puzzle.example is due", "declared 10ms, configured -",
-			"no: the crawl does not know it"}},
-		{"excluded", "http://puzzle.example/a.pdf", []string{"refused: matches an exclude pattern (exclude)", "no: it is out of scope"}},
-		{"elsewhere", "http://elsewhere.example/", []string{"another host than the seeds' (within)", "not known", "not known yet"}},
+		{"Clean-param", "http://puzzle.example/p?ref=9&id=7",
+			[]string{"ref=9 by clean-param: ref&sid /p (line 5)", "→ http://puzzle.example/p?id=7"}},
+		{"session id", "http://puzzle.example/(S(abc123))/cart;jsessionid=77",
+			[]string{"(S(abc123)) by session id in the path", "→ http://puzzle.example/cart"}},
+		{"unknown", "http://puzzle.example/new",
+			[]string{"no change", "scope        within", "allowed: no rule speaks of it",
+				"SHA-256 ", "unknown; as a link of a seed: class 2, rank 102", "puzzle.example is due",
+				"declared 10ms, configured -",
+				"no: the crawl does not know it"}},
+		{"excluded", "http://puzzle.example/a.pdf",
+			[]string{"refused: matches an exclude pattern (exclude)", "no: it is out of scope"}},
+		{"elsewhere", "http://elsewhere.example/",
+			[]string{"another host than the seeds' (within)", "not known", "not known yet"}},
 		{"a trap", "http://puzzle.example/a/b/a/b/a/b/a/b", []string{"(path_repeat)"}},
-		{"disallowed", "http://puzzle.example/till", []string{"disallowed: disallow: /till (line 2, group *)", "no: robots.txt closes it"}},
-		{"a rule that loses", "http://puzzle.example/till/open", []string{"allowed: allow: /till/open (line 3, group *)", "disallow: /till (line 2) loses: shorter"}},
+		{"disallowed", "http://puzzle.example/till",
+			[]string{"disallowed: disallow: /till (line 2, group *)", "no: robots.txt closes it"}},
+		{"a rule that loses", "http://puzzle.example/till/open",
+			[]string{"allowed: allow: /till/open (line 3, group *)", "disallow: /till (line 2) loses: shorter"}},
 		{"done", "http://puzzle.example/", []string{"state        done", "no: it was visited"}},
 		{"pattern", "http://puzzle.example/day/2030-01-31", []string{"counts as /day/#-#-#"}},
 	} {
@@ -70,8 +82,10 @@ func TestExplain(t *testing.T) {
 		})
 	}
 	sent := len(v.Web.Log())
-	queued := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.DataDir(), "--format=json", "http://puzzle.example/r").stdout)
-	if queued.FrontierState.State != "queued" || queued.Visit.When == "never" || queued.FrontierState.Entry.Referrer != "http://puzzle.example/" ||
+	queued := decodeJSON[api.URLExplanation](t,
+		runExplain(t, v, "--data", v.DataDir(), "--format=json", "http://puzzle.example/r").stdout)
+	if queued.FrontierState.State != "queued" || queued.Visit.When == "never" ||
+		queued.FrontierState.Entry.Referrer != "http://puzzle.example/" ||
 		queued.Robots.MayVisit == nil || !*queued.Robots.MayVisit || queued.Host.Host != "puzzle.example" {
 		t.Errorf("explained %+v", queued)
 	}
@@ -86,19 +100,24 @@ func TestExplain(t *testing.T) {
 		t.Errorf("visited %q, want %s", got, want)
 	}
 	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/r").want(t, command.ExitDone, "state        done")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/till").want(t, command.ExitDone, "state        parked, found as link at depth 1")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/till").want(t, command.ExitDone,
+		"state        parked, found as link at depth 1")
 }
 
 // explain does not say that a URL waits for a link if the crawl would refuse or never queue it.
 func TestExplainURLLimit(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite())
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
+		"['http://puzzle.example/']\n"+
 		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.DataDir()+"}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/new").want(t, command.ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitDone, "scope        within", "no: it was visited")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/new").want(t, command.ExitDone,
+		"refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitDone,
+		"scope        within", "no: it was visited")
 	runExplain(t, v, "-c", file, "http://puzzle.example/robots.txt").want(t, command.ExitDone, "no: it is no page")
-	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, command.ExitDone, "no: port 25 is for a service other than http")
+	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, command.ExitDone,
+		"no: port 25 is for a service other than http")
 }
 
 // The target of a redirect that adds a stripped parameter again is explained in the form in which the
@@ -112,25 +131,30 @@ func TestExplainUseOriginal(t *testing.T) {
 			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
 	}
 	v := daemontest.NewWebFixture(t, site)
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.DataDir()+"}\n")
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
+		"['http://found.example/']\nstore: {path: "+v.DataDir()+"}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
-	runExplain(t, v, "--data", v.DataDir(), "http://found.example/p?ref=1").want(t, command.ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
+	runExplain(t, v, "--data", v.DataDir(), "http://found.example/p?ref=1").want(t, command.ExitDone,
+		"state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
 // A sitemap is visited under the URL in robots.txt, and keeps all its parameters.
 func TestExplainSitemap(t *testing.T) {
 	site := crawltest.Site{
-		Host:   "map.example",
-		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
+		Host: "map.example",
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(
+			"Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("")),
 			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
 	v := daemontest.NewWebFixture(t, site)
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.DataDir()+"}\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
+		"['http://map.example/']\nstore: {path: "+v.DataDir()+"}\n"+
 		"revisit: {mode: interval, every: 1h}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
 	got := runExplain(t, v, "--data", v.DataDir(), "http://map.example/map?ref=1")
-	got.want(t, command.ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
+	got.want(t, command.ExitDone, "resting as http://map.example/map?ref=1, found as robots",
+		"it is visited as http://map.example/map?ref=1")
 }
 
 // explain finds a URL that was queued before its rules were known, in its queued form, and says what
@@ -139,7 +163,8 @@ func TestExplainQueuedRaw(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, explainSite())
 	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
-	runCommand(t, "frontier", "add", "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "1 new")
+	runCommand(t, "frontier", "add", "--data", v.DataDir(),
+		"http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "1 new")
 	for _, form := range []string{"http://puzzle.example/p?id=6&ref=10", "http://puzzle.example/p?ref=10&id=6#there"} {
 		says := []string{"→ http://puzzle.example/p?id=6", "unknown;"}
 		if form == "http://puzzle.example/p?id=6&ref=10" {
@@ -148,8 +173,10 @@ func TestExplainQueuedRaw(t *testing.T) {
 		}
 		runExplain(t, v, "--data", v.DataDir(), form).want(t, command.ExitDone, says...)
 	}
-	got := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.DataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
-	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" || got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
+	got := decodeJSON[api.URLExplanation](t,
+		runExplain(t, v, "--data", v.DataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
+	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" ||
+		got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
 		t.Errorf("%+v", got.FrontierState)
 	}
 	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
@@ -158,11 +185,14 @@ func TestExplainQueuedRaw(t *testing.T) {
 			t.Errorf("visited %s", u)
 		}
 	}
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "state        done")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t,
+		command.ExitDone, "state        done")
 	// Under rules that the crawl did not have, a visited page has another URL.
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
+		"['http://puzzle.example/']\n"+
 		"scope: {params: {drop: [id]}}\nstore: {path: "+v.DataDir()+"}\n")
-	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, command.ExitDone, "state        unknown, except for http://puzzle.example/p?id=6",
+	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, command.ExitDone,
+		"state        unknown, except for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
 }
 
@@ -203,28 +233,36 @@ func TestExplainHTTPVariant(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/there").want(t, command.ExitDone, "→ https://puzzle.example/there", "queued, found as link")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/here").want(t, command.ExitDone, "→ https://puzzle.example/here",
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/there").want(t, command.ExitDone,
+		"→ https://puzzle.example/there", "queued, found as link")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/here").want(t, command.ExitDone,
+		"→ https://puzzle.example/here",
 		"queued as http://puzzle.example/here", "allowed", "it is visited as http://puzzle.example/here")
 }
 
 // Without a crawl explain uses the project, and --fetch requests robots.txt once.
 func TestExplainByProject(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
-		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(http.StatusServiceUnavailable)})})
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
+		Robots: crawltest.StaticRobots(
+			crawltest.RobotsSpec{Response: crawltest.Status(http.StatusServiceUnavailable)})})
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
+		"['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.Addr+"']}\nstore: {path: "+v.DataDir()+"}\n")
-	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, command.ExitDone, "the crawl fetches it first", "robots.txt is fetched first")
+	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, command.ExitDone, "the crawl fetches it first",
+		"robots.txt is fetched first")
 	if n := len(v.Web.Log()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/till").want(t, command.ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
-	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, command.ExitDone, "→ http://puzzle.example/p")
+	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/till").want(t, command.ExitDone,
+		"disallowed: disallow: /till (line 2", "fetched at")
+	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, command.ExitDone,
+		"→ http://puzzle.example/p")
 	if got := requestedPaths(v.Web); got != "/robots.txt /robots.txt" {
 		t.Errorf("requests for %s", got)
 	}
 	runExplain(t, v, "-c", file, "--fetch", "http://broken.example/").want(t, command.ExitFailed, "status 503")
-	runExplain(t, v, "-c", file, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitUsage, "choose one")
+	runExplain(t, v, "-c", file, "--data", v.DataDir(), "http://puzzle.example/").want(t,
+		command.ExitUsage, "choose one")
 	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitUsage, "holds no crawl")
 	runExplain(t, v, "-c", file, "no URL").want(t, command.ExitUsage, `"no URL" is not a URL`)
 }

@@ -50,15 +50,16 @@ func breakSync(t *testing.T, name string) {
 // busyOnceSite returns a site that answers the first request for its page with a Retry-After of ten
 // minutes, after it has called during.
 func busyOnceSite(during func()) crawltest.Site {
-	return crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": func(r crawltest.PageRequest) crawltest.Response {
-		if r.NthForURL > 1 {
-			return crawltest.HTML("a page")
-		}
-		during()
-		busy := crawltest.Status(503)
-		busy.Header.Set("Retry-After", "600")
-		return busy
-	}}}
+	return crawltest.Site{Host: "a.example",
+		Pages: map[string]crawltest.PageFunc{"/": func(r crawltest.PageRequest) crawltest.Response {
+			if r.NthForURL > 1 {
+				return crawltest.HTML("a page")
+			}
+			during()
+			busy := crawltest.Status(503)
+			busy.Header.Set("Retry-After", "600")
+			return busy
+		}}}
 }
 
 // outputFiles returns the files of the crawl in a directory whose fsync can fail.
@@ -77,9 +78,11 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 			var file string
 			v := daemontest.NewWebFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			file = outputFiles(v.DataDir())[name]()
-			runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
+			runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitFailed,
+				"nothing can be written any more", "invalid argument", "--resume")
 			runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
-			if got := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+			if got := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)); len(got) == 0 ||
+				got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}
 		})

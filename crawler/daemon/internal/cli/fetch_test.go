@@ -22,20 +22,24 @@ func TestHeadersAndCookies(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		received[r.URL.Path] = strings.Join([]string{r.Header.Get("Accept-Language"), r.Header.Get("From"), r.Header.Get("Cookie")}, "|")
+		received[r.URL.Path] = strings.Join([]string{r.Header.Get("Accept-Language"), r.Header.Get("From"),
+			r.Header.Get("Cookie")}, "|")
 		http.SetCookie(w, &http.Cookie{Name: "visited", Value: strings.Trim(r.URL.Path, "/"), Path: "/"})
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<a href=/b>next</a>")
 	}))
 	defer s.Close()
 	data := filepath.Join(t.TempDir(), "data")
-	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['"+s.URL+"/a']\nstore: {path: "+data+"}\n"+
-		"politeness: {delay: 0s}\ndiscover: {sitemaps: false}\nfetch: {headers: {accept-language: cs}, cookies: true, allow_private: true}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['"+s.URL+
+		"/a']\nstore: {path: "+data+"}\n"+
+		"politeness: {delay: 0s}\ndiscover: {sitemaps: false}\nfetch: {headers: {accept-language: cs}, cookies: "+
+		"true, allow_private: true}\n")
 	runCommand(t, "crawl", "-c", project, "--max-pages=1", "--progress=none").want(t, command.ExitStopped)
 	runCommand(t, "crawl", "--resume", "--data", data, "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 	mu.Lock()
 	defer mu.Unlock()
-	for path, want := range map[string]string{"/robots.txt": "cs|bot@example.com|", "/a": "cs|bot@example.com|", "/b": "cs|bot@example.com|visited=a"} {
+	for path, want := range map[string]string{"/robots.txt": "cs|bot@example.com|", "/a": "cs|bot@example.com|",
+		"/b": "cs|bot@example.com|visited=a"} {
 		if received[path] != want {
 			t.Errorf("%s was shown %q, want %q", path, received[path], want)
 		}
@@ -60,7 +64,8 @@ func TestProxy(t *testing.T) {
 		forward.ServeHTTP(w, r)
 	}))
 	address := strings.Replace(proxy.URL, "//", "//me:geheim@", 1)
-	args := []string{"crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--delay=0s", "--progress=none", "--proxy=" + address}
+	args := []string{"crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com",
+		"--delay=0s", "--progress=none", "--proxy=" + address}
 	r := runCommand(t, append(args, "--allow-private", site.URL+"/")...)
 	r.want(t, command.ExitDone, "pages: 1 (")
 	if len(requested) != 2 {

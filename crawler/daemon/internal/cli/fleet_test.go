@@ -59,7 +59,8 @@ type fleet struct {
 
 func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	t.Helper()
-	return &fleet{t: t, web: web, addr: daemontest.StartWeb(t, web).Addr, dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
+	return &fleet{t: t, web: web, addr: daemontest.StartWeb(t, web).Addr, dir: t.TempDir(),
+		project: testfile.Write(t, "p.yaml", project)}
 }
 
 // DataDir returns the data directory of one process.
@@ -69,7 +70,8 @@ func (f *fleet) dataDir(i int) string { return filepath.Join(f.dir, fmt.Sprint(i
 // directory.
 func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	args := []string{"crawl", "--data", f.dataDir(i), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000", "--progress=none", "--log-level=error"}
+		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000",
+		"--progress=none", "--log-level=error"}
 	if hasCrawl, err := datadir.StateDir(f.dataDir(i)).HasCrawl(); err != nil {
 		return nil, nil, err
 	} else if hasCrawl {
@@ -153,7 +155,8 @@ func TestFleetChaos(t *testing.T) {
 	const processes, hosts, lease = 4, 20, 2 * time.Second
 	c := redistest.StartClusterForTest(t, 3, 1)
 	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), daemontest.RedisField(c, fmt.Sprintf(", lease: %v", lease)))
-	injector := &faultInjector{fleet: f, cluster: c, lease: lease, rnd: rand.New(rand.NewPCG(*killSeed, 0)), running: map[int]*exec.Cmd{}}
+	injector := &faultInjector{fleet: f, cluster: c, lease: lease, rnd: rand.New(rand.NewPCG(*killSeed, 0)),
+		running: map[int]*exec.Cmd{}}
 	var wg sync.WaitGroup
 	for i := range processes {
 		wg.Go(func() { injector.keepAlive(i) })
@@ -177,10 +180,12 @@ func TestFleetChaos(t *testing.T) {
 	for _, n := range visitsByURL {
 		repeated += n - 1
 	}
-	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum", RestartTimes: f.starts[1:], CrashLossWindow: time.Second, AllowRevisits: true}); !r.OK() {
+	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum",
+		RestartTimes: f.starts[1:], CrashLossWindow: time.Second, AllowRevisits: true}); !r.OK() {
 		t.Error(r)
 	}
-	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, injector.injected, len(got), visitsByProcess, repeated)
+	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, injector.injected,
+		len(got), visitsByProcess, repeated)
 }
 
 // A faultInjector kills and stops the processes and the Redis masters of a fleet.

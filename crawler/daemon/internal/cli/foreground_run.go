@@ -38,8 +38,10 @@ type foregroundRun struct {
 
 // openCrawlRun opens the stores of p and builds the engine on them. The caller closes the run. On
 // an error everything that was opened is closed again.
-func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs, s crawlOptions) (_ *foregroundRun, err error) {
-	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
+func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs,
+	s crawlOptions) (_ *foregroundRun, err error) {
+	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}},
+		startedAt: time.Now(), isResumed: s.resume}
 	opts := a.BoltOptions(p, o.Sync)
 	// The store records the lengths of the outputs with each write, so that after a crash they can
 	// be cut to what the store knows.
@@ -50,7 +52,8 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 	g := engine.Config{
 		Stores: j.stores, Outputs: o, Handlers: a.Handlers, Log: a.Log,
 		Hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, FastRetries: s.fastRetries,
-		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
+		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(),
+			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}
 	if s.resume { // hosts wait first: a kill may have hidden the latest visits
 		g.RestartedAt = j.startedAt
@@ -71,12 +74,13 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 // RedisOpenTimeout for Redis to answer.
 func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engine.Config) (err error) {
 	g.OperatorBrakes = &politeness.Brakes{}
-	j.sharedBrakes = engine.StartCrossProcessBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
-		if shared != nil {
-			supervisor.ReplaceBrakes(g.OperatorBrakes, shared, g.Log)
-		}
-		return nil, true // a foreground crawl publishes no brakes
-	}, g.Log)
+	j.sharedBrakes = engine.StartCrossProcessBrakes(r, nil,
+		func(shared map[string]string, _ func() bool) (map[string]string, bool) {
+			if shared != nil {
+				supervisor.ReplaceBrakes(g.OperatorBrakes, shared, g.Log)
+			}
+			return nil, true // a foreground crawl publishes no brakes
+		}, g.Log)
 	g.SharedBrakes, g.ResetCountsIfLimitReached = j.sharedBrakes, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), datadir.RedisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
@@ -114,7 +118,8 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	if s.startFresh && p.Store.Redis.IsUsed() {
-		return usage.Errorf("--fresh: the state is in Redis, and other processes may be using it; for a new crawl give the project another name, or store.redis another prefix")
+		return usage.Errorf("--fresh: the state is in Redis, and other processes may be using it; for a new crawl " +
+			"give the project another name, or store.redis another prefix")
 	}
 	// Open the outputs. After a crash they are cut to the lengths that the store has recorded, so
 	// that no page has two records.
@@ -223,7 +228,8 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 	if mode == "none" {
 		return
 	}
-	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts, limits: j.Project.Limits, start: j.startedAt}
+	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts,
+		limits: j.Project.Limits, start: j.startedAt}
 	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal())
 }
 
@@ -245,21 +251,22 @@ func (a *program) serveQuestions(j *foregroundRun, lock *datadir.DirectoryLock) 
 	// openQuestions guards j.Engine against its close: each call holds a read lock while it uses
 	// the engine.
 	var openQuestions sync.RWMutex
-	crawl := &inspect.RunningCrawl{Name: "the crawl", WithEngine: func(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
-		openQuestions.RLock()
-		defer openQuestions.RUnlock()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(serveCtx, cancel)()
-		err := serveCtx.Err()
-		if err == nil {
-			err = do(ctx, j.Engine)
-		}
-		if err != nil && serveCtx.Err() != nil {
-			err = errCrawlEnds
-		}
-		return err
-	}}
+	crawl := &inspect.RunningCrawl{Name: "the crawl",
+		WithEngine: func(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
+			openQuestions.RLock()
+			defer openQuestions.RUnlock()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(serveCtx, cancel)()
+			err := serveCtx.Err()
+			if err == nil {
+				err = do(ctx, j.Engine)
+			}
+			if err != nil && serveCtx.Err() != nil {
+				err = errCrawlEnds
+			}
+			return err
+		}}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := api.NewCrawlServer(crawl, a.Log).ServeSocket(serveCtx, listener); err != nil {

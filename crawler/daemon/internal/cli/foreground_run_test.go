@@ -26,8 +26,10 @@ var update = doctest.Update
 
 func TestCrawl(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
-	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (", "hosts: 1,",
+		"blocked by robots.txt: 1", "left: 0 queued")
+	if diff := cmp.Diff(daemontest.ShopURLs,
+		daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
 	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
@@ -83,8 +85,10 @@ func TestLimitAndResume(t *testing.T) {
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, command.ExitStopped,
 		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.DataDir())
 	t.Chdir(t.TempDir())
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone, "pages: 3 (")
-	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t,
+		command.ExitDone, "pages: 3 (")
+	if diff := cmp.Diff(daemontest.ShopURLs,
+		daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
 	d, err := project.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
@@ -95,8 +99,10 @@ func TestLimitAndResume(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, command.ExitStopped, "stopped: the limit of time is reached")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, command.ExitDone, "pages: 5 (")
+	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, command.ExitStopped,
+		"stopped: the limit of time is reached")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t,
+		command.ExitDone, "pages: 5 (")
 }
 
 // After a signal the visit in flight finishes, and no other begins.
@@ -106,7 +112,8 @@ func TestSignal(t *testing.T) {
 	site := daemontest.ShopSite()
 	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
-		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
+		return crawltest.Response{HeaderDelay: 50 * time.Millisecond,
+			Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
 	v := daemontest.NewWebFixture(t, site)
 	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped,
@@ -124,7 +131,8 @@ func TestSecondSignal(t *testing.T) {
 		return crawltest.Response{Fault: crawltest.Hang}
 	}
 	v := daemontest.NewWebFixture(t, site)
-	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped, "pages: 0 (", "left: 1 queued")
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped,
+		"pages: 0 (", "left: 1 queued")
 }
 
 // Without --resume or --fresh, the state of an earlier crawl is neither continued nor removed.
@@ -156,7 +164,8 @@ func TestRotatedOutput(t *testing.T) {
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
 	out := filepath.Join(v.DataDir(), datadir.OutputFile)
 	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, command.ExitStopped)
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0",
+		"--progress=none").want(t, command.ExitDone)
 	testfile.RotatedLines(t, out, 1<<10)
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
@@ -189,7 +198,8 @@ func TestOutputIsNotOverwritten(t *testing.T) {
 	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl {
 		t.Errorf("the refused crawl has moved the state aside: %v", err)
 	}
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0",
+		"--progress=none").want(t, command.ExitDone)
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
@@ -199,14 +209,16 @@ func TestOutputIsNotOverwritten(t *testing.T) {
 func TestSeedFiles(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
-	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
+	project := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
 	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitDone, "pages: 2 (")
 
 	v = daemontest.NewWebFixture(t, daemontest.ShopSite())
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitUsage,
+		"seeds.txt:2: the line is not a URL the crawl can visit")
 	if log := v.Web.Log(); len(log) > 0 {
 		t.Errorf("%d requests were sent before the seeds were read", len(log))
 	}
@@ -214,14 +226,20 @@ func TestSeedFiles(t *testing.T) {
 
 func TestSitemapsOnly(t *testing.T) {
 	site := daemontest.ShopSite()
-	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
+	site.Robots = crawltest.StaticRobots(
+		crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := daemontest.NewWebFixture(t, site)
-	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1")
+	project := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone,
+		"pages: 2 (", "sitemaps: 1")
 
-	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
+	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(
+		"Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
 	v = daemontest.NewWebFixture(t, site)
-	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
+	project = testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (",
+		"sitemaps: 1", "leads to more sitemaps than are read")
 }

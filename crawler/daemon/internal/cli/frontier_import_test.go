@@ -54,7 +54,8 @@ func TestFrontierImport(t *testing.T) {
 	addUnusualItems(t, v)
 	r := runFrontier(t, v, "export")
 	r.want(t, command.ExitDone)
-	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.DataDir())}
+	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"),
+		sortedStoreItems(t, v.DataDir())}
 	t.Run("whole", x.testWhole)
 	t.Run("broken off", x.testBrokenOff)
 	t.Run("out of order", x.testOutOfOrder)
@@ -69,7 +70,8 @@ func (x *exportedCrawl) testWhole(t *testing.T) {
 	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("before (-) and after (+):\n%s", diff)
 	}
-	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported before; nothing changes")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone,
+		"imported before; nothing changes")
 	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("the second time:\n%s", diff)
 	}
@@ -78,8 +80,10 @@ func (x *exportedCrawl) testWhole(t *testing.T) {
 	if _, after, _ := strings.Cut(again.stdout, "\n"); strings.Contains(after, `"key":"import"`) {
 		t.Error("the note of the import is exported")
 	}
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, command.ExitUsage, "the store already holds a crawl")
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, command.ExitUsage, "the store already holds a crawl")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, command.ExitUsage,
+		"the store already holds a crawl")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, command.ExitUsage,
+		"the store already holds a crawl")
 }
 
 // An import detects an export that is truncated anywhere. No crawl starts from the partial import, and
@@ -88,22 +92,30 @@ func (x *exportedCrawl) testBrokenOff(t *testing.T) {
 	lines, end := x.lines, len(x.lines)-1
 	half := strings.Join(lines[:len(lines)/2], "")
 	for name, tt := range map[string]struct{ text, why string }{
-		"between lines":     {half, "the export is truncated: its last line"},
-		"within a line":     {half + lines[len(lines)/2][:20], fmt.Sprintf("stopped at line %d, of http://", len(lines)/2+1)},
-		"before the last":   {strings.Join(lines[:end], ""), "its last line, of type end, is missing"},
-		"a line is missing": {strings.Join(slices.Delete(slices.Clone(lines), end/2, end/2+1), ""), "lines are missing or repeated"},
-		"a line twice":      {strings.Join(slices.Insert(slices.Clone(lines), end/2, lines[end/2]), ""), "lines are missing or repeated"},
-		"more at the end":   {x.text + lines[1], "more lines follow the line of type end"},
-		"an unknown line":   {half + `{"type":"spell"}`, `the line has type "spell"`},
-		"an unknown field":  {half + `{"type":"url","url":"http://a.example/","state":"queued","source":"link","spell":1}`, `unknown field "spell"`},
-		"another spelling":  {half + `{"type":"url","url":"HTTP://a.example/","state":"queued","source":"link"}`, "is not how decorum writes a URL"},
+		"between lines": {half, "the export is truncated: its last line"},
+		"within a line": {half + lines[len(lines)/2][:20],
+			fmt.Sprintf("stopped at line %d, of http://", len(lines)/2+1)},
+		"before the last": {strings.Join(lines[:end], ""), "its last line, of type end, is missing"},
+		"a line is missing": {strings.Join(slices.Delete(slices.Clone(lines), end/2, end/2+1), ""),
+			"lines are missing or repeated"},
+		"a line twice": {strings.Join(slices.Insert(slices.Clone(lines), end/2, lines[end/2]), ""),
+			"lines are missing or repeated"},
+		"more at the end":  {x.text + lines[1], "more lines follow the line of type end"},
+		"an unknown line":  {half + `{"type":"spell"}`, `the line has type "spell"`},
+		"an unknown field": {half + `{"type":"url","url":"http://a.example/","state":"queued","source":"link","spell":1}`, `unknown field "spell"`},
+		"another spelling": {half + `{"type":"url","url":"HTTP://a.example/","state":"queued","source":"link"}`,
+			"is not how decorum writes a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			moved := filepath.Join(t.TempDir(), "moved")
-			runCommandWithStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, command.ExitFailed, "can be repeated", tt.why)
-			runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
-			runCommand(t, "frontier", "export", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
-			runCommandWithStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data", moved).want(t, command.ExitUsage)
+			runCommandWithStdin(t, tt.text, "frontier", "import", "--data", moved).want(t,
+				command.ExitFailed, "can be repeated", tt.why)
+			runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage,
+				"only a part of this crawl was imported")
+			runCommand(t, "frontier", "export", "--data", moved).want(t, command.ExitUsage,
+				"only a part of this crawl was imported")
+			runCommandWithStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data",
+				moved).want(t, command.ExitUsage)
 			runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone)
 			if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 				t.Errorf("before (-) and after (+):\n%s", diff)
@@ -126,8 +138,10 @@ func (x *exportedCrawl) testOutOfOrder(t *testing.T) {
 		return 1
 	})
 	moved := filepath.Join(t.TempDir(), "moved")
-	runCommandWithStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, command.ExitFailed, "begin again with an empty store")
-	runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
+	runCommandWithStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, command.ExitFailed,
+		"begin again with an empty store")
+	runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage,
+		"only a part of this crawl was imported")
 }
 
 // A signal ends an import whose input does not end.
@@ -139,7 +153,8 @@ func (x *exportedCrawl) testStopped(t *testing.T) {
 		signals <- os.Interrupt
 	}()
 	moved := filepath.Join(t.TempDir(), "moved")
-	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, command.ExitStopped, "stopped at line", "can be repeated", "interrupted")
+	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, command.ExitStopped,
+		"stopped at line", "can be repeated", "interrupted")
 	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported: ")
 }
 
@@ -152,10 +167,12 @@ func TestFrontierImportRefuses(t *testing.T) {
 		`{"type":"export","format":2}`:     "the export has format 2",
 		`{"type":"export","format":1}`:     "agent.contact",
 		strings.Repeat("x", 25<<20) + "\n": "too long",
-		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) + `"}`: "nested more than 32 deep",
+		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) +
+			`"}`: "nested more than 32 deep",
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
-		if r := runCommandWithStdin(t, text, "frontier", "import", "--data", dir); r.code == command.ExitDone || !strings.Contains(r.stderr, why) {
+		if r := runCommandWithStdin(t, text, "frontier", "import", "--data", dir); r.code == command.ExitDone ||
+			!strings.Contains(r.stderr, why) {
 			t.Errorf("%.40s: exit %d, %s; want %q", text, r.code, r.stderr, why)
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -174,9 +191,12 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	const delay = 400 * time.Millisecond
 	c := redistest.StartClusterForTest(t, 3, 1)
 	web := fleetWeb(10, 4)
-	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlSettings.Seeds, "', '"), delay, daemontest.StartWeb(t, web).Addr)
-	inFiles, redis := testfile.Write(t, "files.yaml", project), testfile.Write(t, "redis.yaml", project+daemontest.RedisField(c, ""))
+	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: "+
+		"1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlSettings.Seeds, "', '"), delay,
+		daemontest.StartWeb(t, web).Addr)
+	inFiles, redis := testfile.Write(t, "files.yaml", project),
+		testfile.Write(t, "redis.yaml", project+daemontest.RedisField(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {
 		dirs[i] = filepath.Join(t.TempDir(), "data")
@@ -185,12 +205,15 @@ func TestMoveToRedisAndBack(t *testing.T) {
 		t.Helper()
 		export := runCommand(t, "frontier", "export", "--data", from)
 		export.want(t, command.ExitDone)
-		runCommandWithStdin(t, export.stdout, append([]string{"frontier", "import", "--data", to}, config...)...).want(t, command.ExitDone)
+		runCommandWithStdin(t, export.stdout,
+			append([]string{"frontier", "import", "--data", to}, config...)...).want(t, command.ExitDone)
 		checkSameHostClocks(t, from, to)
 	}
-	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12", "--progress=none").want(t, command.ExitStopped)
+	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12",
+		"--progress=none").want(t, command.ExitStopped)
 	move(dirs[0], dirs[1], "-c", redis)
-	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12", "--progress=none").want(t, command.ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12",
+		"--progress=none").want(t, command.ExitStopped)
 	move(dirs[1], dirs[2])
 	runCommand(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 

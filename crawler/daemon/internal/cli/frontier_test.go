@@ -45,7 +45,8 @@ func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResu
 func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout),
+		Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
 	root := a.newRootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
@@ -66,7 +67,8 @@ func TestFrontierStats(t *testing.T) {
 			t.Errorf("file %v, %v", f, err)
 		}
 	}
-	if next, err := time.Parse(time.RFC3339Nano, got["next_due"].(string)); err != nil || time.Until(next) < 30*time.Second || time.Until(next) > time.Minute {
+	if next, err := time.Parse(time.RFC3339Nano, got["next_due"].(string)); err != nil ||
+		time.Until(next) < 30*time.Second || time.Until(next) > time.Minute {
 		t.Errorf("next due at %v, %v; want the time of the next request for robots.txt, within a minute", next, err)
 	}
 	for _, field := range []string{"at", "files", "next_due"} {
@@ -78,12 +80,14 @@ func TestFrontierStats(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
-	runFrontier(t, v, "stats").want(t, command.ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
+	runFrontier(t, v, "stats").want(t, command.ExitDone,
+		"queued       2, of them set aside: 1", "next due", "frontier.db")
 	runFrontier(t, v, "stats", "--format=jsonl").want(t, command.ExitUsage, "is not one of table, json")
 
 	runFrontier(t, v, "add", "http://shop.example/due").want(t, command.ExitDone, "1 new")
 	due := decodeJSON[api.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout)
-	if due.HostsByState[inspect.HostDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
+	if due.HostsByState[inspect.HostDue] != 1 || due.DueSince.IsZero() ||
+		due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
 		t.Errorf("with a host that is due: %+v", due)
 	}
 }
@@ -153,7 +157,8 @@ func TestFrontierList(t *testing.T) {
 	}, withoutField(decodeJSON[map[string]any](t, r.stdout), "rank")); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}
-	runFrontier(t, v, "list", "--state=lost").want(t, command.ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
+	runFrontier(t, v, "list", "--state=lost").want(t, command.ExitUsage,
+		`--state: "lost" is not one of queued, resting, parked`)
 	runFrontier(t, v, "list", "--origin=shop.example").want(t, command.ExitUsage, "is not an origin")
 }
 
@@ -168,13 +173,18 @@ func TestFrontierAdd(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
 	runCommand(t, v.CrawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, command.ExitDone)
-	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, command.ExitDone,
-		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
-	runFrontier(t, v, "add", "shop.example").want(t, command.ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
+	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b",
+		"http://elsewhere.example/").want(t, command.ExitDone,
+		"1 new, 1 known already, 1 refused",
+		"1 refused: another host than the seeds', such as http://elsewhere.example/")
+	runFrontier(t, v, "add", "shop.example").want(t, command.ExitUsage,
+		`"shop.example" is not a URL that a crawl can visit`)
 	runFrontier(t, v, "add").want(t, command.ExitUsage, "requires at least 1 arg")
 
-	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
-		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
+	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in " +
+		"it\"}\n" +
+		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" +
+		strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
 	r := runCommandWithStdin(t, lines, "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
 	r.want(t, command.ExitFailed, "2 lines were not URLs")
 	got := decodeJSON[api.AddURLsResult](t, r.stdout)
@@ -212,12 +222,14 @@ func TestFrontierAddMany(t *testing.T) {
 	var lines strings.Builder
 	const many = 2*engine.SeedBatchSize + 500
 	for i := range many {
-		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
+		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" +
+			time.Duration(i).String() + "\n")
 	}
 	for _, want := range []api.AddURLsResult{{Added: many}, {Duplicates: many}} {
 		r := runCommandWithStdin(t, lines.String(), "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
 		r.want(t, command.ExitDone)
-		if got := decodeJSON[api.AddURLsResult](t, r.stdout); got.Added != want.Added || got.Duplicates != want.Duplicates {
+		if got := decodeJSON[api.AddURLsResult](t, r.stdout); got.Added != want.Added ||
+			got.Duplicates != want.Duplicates {
 			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Duplicates, want.Added, want.Duplicates)
 		}
 	}
@@ -247,7 +259,8 @@ func TestFrontierAddStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.DataDir()).want(t, command.ExitStopped, " new, 0 known already", "interrupted")
+	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.DataDir()).want(t, command.ExitStopped,
+		" new, 0 known already", "interrupted")
 	if got := strings.Count(runFrontier(t, v, "list").stdout, "/typed/"); got != engine.SeedBatchSize+10 {
 		t.Errorf("%d were added, want %d", got, engine.SeedBatchSize+10)
 	}
@@ -308,11 +321,14 @@ func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 		t.Fatal(err)
 	}
 	e := storage.Entry{
-		URL: u, Source: storage.SourceFeed, PriorityClass: storage.ClassLate, PriorityRank: 9, Depth: 3, Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
+		URL: u, Source: storage.SourceFeed, PriorityClass: storage.ClassLate, PriorityRank: 9, Depth: 3,
+		Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
 		CallbackData: []byte{0, 255}, UncleanedURL: found, UseUncleanedURL: true, HTTPSUpgradeTried: true,
 		Request: &storage.NonGETRequest{Method: "POST", Body: []byte("a\xff")}, Sent: true,
-		VisitHistorySummary: &storage.VisitHistorySummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
-			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour, SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1},
+		VisitHistorySummary: &storage.VisitHistorySummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200,
+			ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
+			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour,
+			SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1},
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
 		t.Fatal(err)
@@ -322,12 +338,15 @@ func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 	if err != nil || len(leases) != 1 || leases[0].URL != u {
 		t.Fatalf("leased %v, %v", leases, err)
 	}
-	ack := storage.Ack{Lease: leases[0], Outcome: storage.RevisitAt, NotBefore: now.Add(time.Hour), HostState: &storage.HostState{
-		Due: now.Add(time.Minute), LostVisitDelay: time.Second, Slots: 2, ConsecutiveFailures: 3, EncodedStats: []byte("\xffmemo")}}
+	ack := storage.Ack{Lease: leases[0], Outcome: storage.RevisitAt, NotBefore: now.Add(time.Hour),
+		HostState: &storage.HostState{
+			Due: now.Add(time.Minute), LostVisitDelay: time.Second, Slots: 2, ConsecutiveFailures: 3,
+			EncodedStats: []byte("\xffmemo")}}
 	if err := s.Ack(t.Context(), []storage.Ack{ack}); err != nil {
 		t.Fatal(err)
 	}
-	redirect := storage.Entry{URL: u, Source: storage.SourcePrerequisite, RobotsFor: u.Origin(), PriorityClass: storage.ClassFirst}
+	redirect := storage.Entry{URL: u, Source: storage.SourcePrerequisite, RobotsFor: u.Origin(),
+		PriorityClass: storage.ClassFirst}
 	if _, err := s.Add(t.Context(), []storage.Entry{redirect, redirect}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -429,20 +448,25 @@ func storeItems(t *testing.T, k *stoppedcrawl.Crawl) itemsByKind {
 	for _, o := range origins(k.FrontierStore) {
 		i, _, err := k.FrontierStore.Origin(t.Context(), o)
 		must(err)
-		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.HostState.Due.UnixNano(), i.HostState.LostVisitDelay, i.HostState.Slots, i.HostState.ConsecutiveFailures, i.HostState.EncodedStats})
+		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.HostState.Due.UnixNano(),
+			i.HostState.LostVisitDelay, i.HostState.Slots, i.HostState.ConsecutiveFailures, i.HostState.EncodedStats})
 		for state, name := range inspect.StateNames {
-			must(k.FrontierStore.OriginURLsInState(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
-				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.UncleanedURL.String(),
-					uint8(e.PriorityClass), e.PriorityRank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData, e.UseUncleanedURL, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(), e.VisitHistorySummary, nil}
-				if e.Request != nil {
-					u.Method, u.Body = e.Request.Method, string(e.Request.Body)
-				}
-				if e.VisitHistorySummary != nil {
-					u.ETag = []byte(e.VisitHistorySummary.ETag)
-				}
-				ks.add("url", u)
-				return true
-			}))
+			must(k.FrontierStore.OriginURLsInState(t.Context(), o, storage.EntryState(state),
+				func(e storage.Entry, at time.Time) bool {
+					u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer,
+						e.RobotsFor.String(), e.UncleanedURL.String(),
+						uint8(e.PriorityClass), e.PriorityRank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData,
+						e.UseUncleanedURL, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(),
+						e.VisitHistorySummary, nil}
+					if e.Request != nil {
+						u.Method, u.Body = e.Request.Method, string(e.Request.Body)
+					}
+					if e.VisitHistorySummary != nil {
+						u.ETag = []byte(e.VisitHistorySummary.ETag)
+					}
+					ks.add("url", u)
+					return true
+				}))
 		}
 		must(k.FrontierStore.SeenURLFingerprints(t.Context(), o, func(f uint64) bool {
 			ks.add("seen", []any{o.String(), f})
@@ -471,18 +495,24 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 		switch kind := decodeJSON[struct{ Type string }](t, line).Type; kind {
 		case "origin":
 			l := decodeJSON[originLine](t, line)
-			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.EncodedStats})
+			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(),
+				l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.EncodedStats})
 		case "url":
 			l := decodeJSON[api.FrontierURL](t, line)
-			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.UncleanedURL, l.PriorityClass, l.PriorityRank, l.Depth, l.FailedAttempts, l.Redirects,
-				l.CallbackData, l.UseUncleanedURL, l.HTTPSUpgradeTried, l.Sent, l.Method, string(l.RequestBody), l.NotBefore.UnixNano(), nil, nil}
+			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.UncleanedURL, l.PriorityClass,
+				l.PriorityRank, l.Depth, l.FailedAttempts, l.Redirects,
+				l.CallbackData, l.UseUncleanedURL, l.HTTPSUpgradeTried, l.Sent, l.Method, string(l.RequestBody),
+				l.NotBefore.UnixNano(), nil, nil}
 			if p := l.VisitHistorySummary; p != nil {
 				hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				u.Page = &storage.VisitHistorySummary{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
-					BodyHash: hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing}
+				u.Page = &storage.VisitHistorySummary{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag),
+					LastModified: string(p.LastModified),
+					BodyHash:     hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits,
+					TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
+					ConsecutiveMissing: p.ConsecutiveMissing}
 				u.ETag = p.ETag
 			}
 			ks.add(kind, u)

@@ -52,24 +52,28 @@ func TestFTP(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	v, server := newFTPWebFixture(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\nCrawl-delay: 0.3\n",
-		"a.html":     "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a href='ftp://b.example/'>elsewhere</a>",
-		"pub/b.txt":  "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
+		"a.html": "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a " +
+			"href='ftp://b.example/'>elsewhere</a>",
+		"pub/b.txt": "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
 	})
 	runCommand(t, v.CrawlArgs("ftp://a.example/")...).want(t, command.ExitDone, "pages: 8 (")
 	var got []string
 	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")) {
-		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
+		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ",
+			r.Title, " ", r.Bytes > 0))
 		if r.RobotsVerdict.FileSHA256 == "" || r.IP != "127.0.0.1" {
 			t.Errorf("record %+v", r)
 		}
 	}
 	slices.Sort(got)
-	want := []string{"/ 200 / true", "/a.html 200 A true", "/pub/ 200 /pub/ true", "/pub/b.txt 200  true", "/pub/deep 301  false",
+	want := []string{"/ 200 / true", "/a.html 200 A true", "/pub/ 200 /pub/ true",
+		"/pub/b.txt 200  true", "/pub/deep 301  false",
 		"/pub/deep/ 200 /pub/deep/ true", "/pub/deep/c.txt 200  true", "/pub/film.png 200  false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
-	if wrote, sessions := verifyCleanLedger(t, v.DataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
+	if wrote, sessions := verifyCleanLedger(t,
+		v.DataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
 		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
 	}
 	var lastCommand ftptest.Command // the last command of a visit
@@ -97,12 +101,15 @@ func TestFTP(t *testing.T) {
 // TestFTPIsWantedOrNot checks that the crawl follows links from web pages to FTP only if the project
 // allows the scheme.
 func TestFTPIsWantedOrNot(t *testing.T) {
-	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
+	for setting, want := range map[string][]string{"": nil,
+		"fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
 		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
 		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
-		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
-		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.CrawlArgs("http://a.example/")[1:]...)...).
+		project := testfile.Write(t, "p.yaml",
+			"agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
+		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr},
+			v.CrawlArgs("http://a.example/")[1:]...)...).
 			want(t, command.ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
 		if got := ftpRequests(server); !slices.Equal(got, want) {
 			t.Errorf("with %q the FTP server got requests for %q, want %q", setting, got, want)
@@ -121,7 +128,8 @@ func TestFTPRobots(t *testing.T) {
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
 	v = &daemontest.WebFixture{Addr: closed.Addr, Dir: t.TempDir()}
-	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (", "its robots.txt cannot be fetched", "530", "Incorrect password")
+	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (",
+		"its robots.txt cannot be fetched", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
 		t.Errorf("requests for %q", got)
 	}
@@ -131,10 +139,12 @@ func TestFTPRobots(t *testing.T) {
 func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPWebFixture(t, map[string]string{"x.txt": "x"})
-	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	project := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // until its revisit is due
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (",
+		"revisits: 1, unchanged (including sitemaps): 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
 		t.Errorf("records %+v, and the server got %q", rs, server.CommandsNamed("MDTM", "RETR"))
@@ -164,8 +174,10 @@ func TestFTPCommands(t *testing.T) {
 func TestFTPAndProxy(t *testing.T) {
 	list := testfile.Write(t, "seeds.txt", "ftp://a.example/\n")
 	for _, tt := range []struct{ text, says string }{
-		{"seeds: ['https://a.example/']\nfetch: {ftp: true, proxy: 'http://proxy.example:3128'}\n", "fetch.ftp: ftp cannot go through fetch.proxy; leave one of the two out"},
-		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
+		{"seeds: ['https://a.example/']\nfetch: {ftp: true, proxy: 'http://proxy.example:3128'}\n",
+			"fetch.ftp: ftp cannot go through fetch.proxy; leave one of the two out"},
+		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n",
+			`"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
 		_, err := project.Read(testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
 		if err == nil || !strings.Contains(project.DetailedErrorText(err), tt.says) {
@@ -173,7 +185,8 @@ func TestFTPAndProxy(t *testing.T) {
 		}
 	}
 	p := project.Project{SeedFiles: []string{list}, Fetch: project.FetchSettings{Proxy: "http://proxy.example:3128"}}
-	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
+	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") ||
+		!strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
 	p = project.Default()

@@ -70,7 +70,8 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	web := daemontest.KillTestWeb(delay, 30, nil)
 	server := daemontest.StartWeb(t, web)
 	archive := filepath.Join(dir, "warc")
-	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
+	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive,
+		"--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none"}
 	run := func(args ...string) (*exec.Cmd, *syncBuffer) {
 		var stderr syncBuffer
@@ -108,7 +109,8 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("the crawl ended with %v\n%s", err, stderr)
 	}
-	answered := slices.DeleteFunc(daemontest.ReadRecords(t, filepath.Join(dir, "data", datadir.OutputFile)), func(r sinks.OutputRecord) bool { return r.Status == 503 })
+	answered := slices.DeleteFunc(daemontest.ReadRecords(t, filepath.Join(dir, "data", datadir.OutputFile)),
+		func(r sinks.OutputRecord) bool { return r.Status == 503 })
 	got := daemontest.SortedURLs(answered)
 	if s.killsCrawl {
 		got = slices.Compact(got)
@@ -122,7 +124,8 @@ func testFullDisk(t *testing.T, s diskShortage) {
 		t.Errorf("%d requests have no answer in the ledger", ledgerReport.UnansweredRequests)
 	}
 	checkLedgerAgainstLog(t, data, web.Log())
-	if report := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: restarts}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum",
+		RestartTimes: restarts}); !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}
 }

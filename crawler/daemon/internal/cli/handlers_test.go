@@ -26,16 +26,18 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{
-		"titles": func(c *collyfetch.Collector) {
-			c.OnHTML("title", func(e *colly.HTMLElement) {
-				mu.Lock()
-				defer mu.Unlock()
-				titles = append(titles, e.Text)
-			})
-			c.OnHTML("a[href^='/b']", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-		},
-	}}}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}),
+		Stderr: terminal.NewStatusLineWriter(&stderr),
+		Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{
+			"titles": func(c *collyfetch.Collector) {
+				c.OnHTML("title", func(e *colly.HTMLElement) {
+					mu.Lock()
+					defer mu.Unlock()
+					titles = append(titles, e.Text)
+				})
+				c.OnHTML("a[href^='/b']", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+			},
+		}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://shop.example/"))
 	slices.Sort(titles)
 	if code != command.ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
@@ -53,9 +55,11 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := daemontest.NewWebFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"links": func(c *collyfetch.Collector) {
-		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-	}}}}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}),
+		Stderr: terminal.NewStatusLineWriter(&stderr),
+		Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"links": func(c *collyfetch.Collector) {
+			c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		}}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://gazette.example/"))
 	want := []string{"seed http://gazette.example/", "link http://gazette.example/news/feed"}
 	if got := visitSources(t, v); code != command.ExitDone || !slices.Equal(got, want) {

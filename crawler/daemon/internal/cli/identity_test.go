@@ -21,19 +21,25 @@ func TestIdentityCommands(t *testing.T) {
 	if info, err := os.Stat(file("bot.pem")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	runCommand(t, "identity", "directory", file("bot.pem")).want(t, command.ExitDone, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"`+strings.TrimSpace(made.stdout)+`"`)
-	runCommand(t, "identity", "key", file("bot.pem")).want(t, command.ExitUsage, "already exists, and may be a key in use")
+	runCommand(t, "identity", "directory", file("bot.pem")).want(t, command.ExitDone,
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"`+strings.TrimSpace(made.stdout)+`"`)
+	runCommand(t, "identity", "key", file("bot.pem")).want(t, command.ExitUsage,
+		"already exists, and may be a key in use")
 	runCommand(t, "identity", "key", file("no/bot.pem")).want(t, command.ExitFailed, "no such file or directory")
 	runCommand(t, "identity", "directory").want(t, command.ExitUsage, "requires at least 1 arg")
-	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t, command.ExitUsage, "holds the same key as")
+	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t,
+		command.ExitUsage, "holds the same key as")
 	runCommand(t, "identity", "directory", dir).want(t, command.ExitUsage, "is not the file of a key")
-	runCommand(t, "identity", "directory", testfile.Write(t, "x.pem", "secret")).want(t, command.ExitUsage, "no private key in PEM is in it")
+	runCommand(t, "identity", "directory", testfile.Write(t, "x.pem", "secret")).want(t, command.ExitUsage,
+		"no private key in PEM is in it")
 	if err := os.Chmod(file("bot.pem"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	runCommand(t, "identity", "directory", file("bot.pem")).want(t, command.ExitUsage, "others may read the key in")
-	runCommand(t, "crawl", "--data", file("data"), "-c", testfile.Write(t, "p.yaml", daemontest.MinimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
-		", signature: {keys: ["+file("bot.pem")+"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
+	runCommand(t, "crawl", "--data", file("data"), "-c",
+		testfile.Write(t, "p.yaml", daemontest.MinimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
+			", signature: {keys: ["+file("bot.pem")+
+			"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
 		want(t, command.ExitUsage, "agent.signature.keys[0]: others may read the key in")
 	if _, err := os.Stat(file("data")); err == nil {
 		t.Error("the rejected crawl created its data directory")

@@ -122,8 +122,11 @@ func TestKill(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were requested in the last moment; %d verdicts derived again, %d records of requests that a kill cut off before they were sent",
-		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldestRepeat, total.lostDelays, total.rederivedVerdicts, total.unsentRequests)
+	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v "+
+		"before it), %d pauses lost that were requested in the last moment; %d verdicts derived again, %d records "+
+		"of requests that a kill cut off before they were sent",
+		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldestRepeat,
+		total.lostDelays, total.rederivedVerdicts, total.unsentRequests)
 }
 
 // A killedCrawl is a crawl that is killed and resumed repeatedly.
@@ -173,8 +176,10 @@ func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
 // run starts or resumes the crawl, and reports whether it finished. A time sent on kill kills it
 // before. When run returns, the log has all requests of a killed crawl.
 func (v *killedCrawl) run(kill <-chan time.Time) (ended bool, err error) {
-	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + v.server.Addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(),
+		"--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.server.Addr, "--delay", killDelay.String(), "--max-depth=100",
+		"--progress=none", "--log-level=error"}
 	if hasCrawl, err := datadir.StateDir(v.data).HasCrawl(); err != nil {
 		return false, err
 	} else if hasCrawl {
@@ -223,8 +228,10 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	}
 	checkArchived(v.t, v.archiveDir(), got)
 	ledgerReport, unsent := verifyCleanLedger(v.t, v.data), checkLedgerAgainstLog(v.t, v.data, v.web.Log())
-	if limit := int64(len(v.kills) * daemontest.KillTestHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
-		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.UnansweredRequests, unsent)
+	if limit := int64(len(v.kills) * daemontest.KillTestHosts); ledgerReport.UnansweredRequests > limit ||
+		unsent > int(ledgerReport.UnansweredRequests) {
+		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw",
+			ledgerReport.UnansweredRequests, unsent)
 	}
 	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
 		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})

@@ -18,7 +18,8 @@ import (
 // kills often hit the start or the first visits; a few are long enough that the first visits must have
 // been written.
 func randomLifetime(rnd *rand.Rand) time.Duration {
-	bounds := []time.Duration{60 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond, 4 * time.Second}
+	bounds := []time.Duration{60 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond,
+		1500 * time.Millisecond, 4 * time.Second}
 	return time.Duration(rnd.Int64N(int64(bounds[rnd.IntN(len(bounds))])))
 }
 

@@ -73,7 +73,9 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	env := &command.Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
+	env := &command.Env{Stdout: terminal.NewStickyErrorWriter(io.Discard),
+		Stderr:       terminal.NewStatusLineWriter(io.Discard),
+		Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
 	k, err := stoppedcrawl.Open(env, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,8 @@ func checkLedgerAgainstLog(t *testing.T, dataDir string, log []crawltest.Exchang
 	}
 	for requestLine, n := range recorded {
 		if answered[requestLine] > requests[requestLine] {
-			t.Errorf("%s is recorded as answered %d times, and was requested %d times", requestLine, answered[requestLine], requests[requestLine])
+			t.Errorf("%s is recorded as answered %d times, and was requested %d times", requestLine,
+				answered[requestLine], requests[requestLine])
 		}
 		unsent += n - requests[requestLine]
 	}
@@ -95,7 +96,8 @@ func keyFiles(t *testing.T) (private, public string) {
 	if err := os.Chmod(private, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return private, testfile.Write(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
+	return private, testfile.Write(t, "pub.pem",
+		string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
 }
 
 // TestLedgerExpectedRecords checks that --holds finds the record that verify printed to be kept, does
@@ -114,7 +116,8 @@ func TestLedgerExpectedRecords(t *testing.T) {
 	}
 	verify(printed+"\n").want(t, command.ExitDone, "1 of 1 records of --holds found")
 	n, _, _ := strings.Cut(printed, " ")
-	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the one that is held", "0 of 1 records of --holds found")
+	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the one that is held",
+		"0 of 1 records of --holds found")
 	verify("1000000 "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "record 1000000 is held")
 	verify("nothing").want(t, command.ExitUsage, "--holds: ")
 }
@@ -128,7 +131,8 @@ func TestLedgerCommands(t *testing.T) {
 	_, other := keyFiles(t)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
 	dataDir := filepath.Join(v.Dir, "data")
-	runCommand(t, v.CrawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, command.ExitDone, "pages: ")
+	runCommand(t, v.CrawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t,
+		command.ExitDone, "pages: ")
 	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.Web.Log())) || report.Refusals == 0 ||
 		report.CheckedVerdicts == 0 || !report.Closed || report.Checkpoints == 0 {
 		t.Errorf("report %+v", *report)
@@ -140,11 +144,14 @@ func TestLedgerCommands(t *testing.T) {
 	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", public).want(t, command.ExitDone, "")
 	runCommand(t, "ledger", "verify", "--data", ledgerPath, "--format", "json").want(t, command.ExitDone, "")
 	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", other).want(t, command.ExitCheckFailed, "")
-	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", key).want(t, command.ExitUsage, "no public key in PEM is in it")
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", key).want(t, command.ExitUsage,
+		"no public key in PEM is in it")
 	runCommand(t, "ledger", "verify", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no ledger")
 	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "shop.example").want(t, command.ExitDone, "")
-	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format", "jsonl").want(t, command.ExitDone, "")
-	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, command.ExitCheckFailed, "no record of else.example")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format",
+		"jsonl").want(t, command.ExitDone, "")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, command.ExitCheckFailed,
+		"no record of else.example")
 
 	checkOpenLedger(t, dataDir)
 
@@ -153,11 +160,13 @@ func TestLedgerCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"slots":1`, `"slots":2`, 1)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"slots":1`, `"slots":2`, 1)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, command.ExitCheckFailed, "")
-	runCommand(t, v.CrawlArgs("--resume", "--data", dataDir)...).want(t, command.ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
+	runCommand(t, v.CrawlArgs("--resume", "--data", dataDir)...).want(t, command.ExitFailed,
+		"the ledger is damaged: ledger-000001.jsonl, line ")
 }
 
 // checkOpenLedger checks that verify accepts a ledger that is not closed only while its crawl runs,
@@ -165,7 +174,8 @@ func TestLedgerCommands(t *testing.T) {
 func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()
 	ledgerPath := filepath.Join(dataDir, datadir.LedgerDir)
-	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, RunStart: ledger.RunStart{ProductToken: "decorum", RobotsDialect: "google"}})
+	l, err := ledger.Open(ledger.Config{Dir: ledgerPath,
+		RunStart: ledger.RunStart{ProductToken: "decorum", RobotsDialect: "google"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +208,9 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(io.Discard),
+		Stderr:       terminal.NewStatusLineWriter(io.Discard),
+		Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}}
 	if code := a.main(v.CrawlArgs("-c", project, "http://shop.example/")); code != command.ExitDone {
 		t.Errorf("exit code %d", code)
 	}

@@ -40,7 +40,8 @@ func startTalkativeServer(t *testing.T) (addr string) {
 			if _, err := http.ReadRequest(r); err != nil {
 				return
 			}
-			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n")
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 "+
+				"OK\r\n\r\n")
 		}
 	})
 }
@@ -50,8 +51,10 @@ func startTalkativeServer(t *testing.T) (addr string) {
 func TestStandardLogger(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"info", "debug"} {
-		c, stderr := newCommandProcess(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--allow-private",
-			"--connect-to=::"+startTalkativeServer(t), "--delay=50ms", "--progress=none", "--log-level", level, "http://a.example/")
+		c, stderr := newCommandProcess(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"),
+			"--contact=mailto:bot@example.com", "--allow-private",
+			"--connect-to=::"+startTalkativeServer(t), "--delay=50ms", "--progress=none", "--log-level",
+			level, "http://a.example/")
 		if err := c.Run(); err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
 		}

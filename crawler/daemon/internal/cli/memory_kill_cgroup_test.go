@@ -21,7 +21,8 @@ import (
 )
 
 // runMemoryKills enables TestServeMemoryKill, which takes half a minute and needs root.
-var runMemoryKills = flag.Bool("memory-kills", false, "run a daemon in a memory cgroup until the kernel kills it, twice")
+var runMemoryKills = flag.Bool("memory-kills", false,
+	"run a daemon in a memory cgroup until the kernel kills it, twice")
 
 // newMemoryCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
 // It skips the test if it cannot make one.
@@ -54,7 +55,8 @@ func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 // with the work of its projects.
 func (f *commandFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
 	f.T.Helper()
-	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath())
+	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(),
+		"--projects", f.ProjectFilesPath())
 	c.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, group, c.Path}, c.Args[1:]...)
 	c.Path, c.Env = "/bin/sh", append(c.Environ(), "GOGC=off", "GOMEMLIMIT=off")
 	log, err := os.Create(filepath.Join(f.T.TempDir(), "log")) // read while the daemon writes it
@@ -88,7 +90,8 @@ func TestServeMemoryKill(t *testing.T) {
 	}
 	group := newMemoryCgroup(t, 72<<20)
 	f := newCommandFixture(t, daemontest.ChainSite("bad.example", 20_000), daemontest.ChainSite("good.example", 3))
-	f.PutProjectFile("bad", f.ProjectYAML("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
+	f.PutProjectFile("bad", f.ProjectYAML("http://bad.example/0", "politeness: {delay: 1ms}",
+		"scope: {max_depth: 100000}"))
 	f.PutProjectFile("good", f.ProjectYAML("http://good.example/0"))
 	f.Start(true)
 	f.WaitForState("good", api.StateDone)
@@ -128,7 +131,8 @@ func TestServeMemoryKill(t *testing.T) {
 	if err := json.Unmarshal(state, &wanted); err != nil {
 		t.Fatal(err)
 	}
-	if bad, good := wanted.Projects["bad"], wanted.Projects["good"]; bad.State != api.StateStopped || bad.Reason == "" || good.State != api.StateRunning {
+	if bad, good := wanted.Projects["bad"], wanted.Projects["good"]; bad.State != api.StateStopped ||
+		bad.Reason == "" || good.State != api.StateRunning {
 		t.Errorf("wanted states: bad %+v, good %+v", bad, good)
 	}
 	t.Log(wanted.Projects["bad"].Reason)

@@ -29,7 +29,8 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := engine.Config{Stores: datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}, Log: a.Log}
+	g := engine.Config{Stores: datadir.CrawlStores{Frontier: memory.New(memory.Config{}),
+		Robots: memory.New(memory.Config{})}, Log: a.Log}
 	g.MemoryPressureMonitor = engine.NewMemoryPressureMonitor(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup}, a.Log)
 	r, err := g.NewWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {

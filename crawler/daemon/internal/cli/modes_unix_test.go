@@ -28,10 +28,12 @@ func TestModesOfCrawl(t *testing.T) {
 		v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 		v.Dir = filepath.Join(v.Dir, "made")
 		warc := filepath.Join(v.Dir, "warc")
-		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
+		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+
+			strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
 		runCommand(t, v.CrawlArgs("-c", p, "http://shop.example/")...).want(t, command.ExitDone)
 		data := v.DataDir()
-		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir), filepath.Join(data, datadir.LedgerDir)} {
+		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir),
+			filepath.Join(data, datadir.LedgerDir)} {
 			for path, mode := range testfile.ModesByPath(t, dir) {
 				if filepath.Base(path) == sinks.WARCLockFile && mode != 0o600 {
 					t.Errorf("%s: %o", path, mode)

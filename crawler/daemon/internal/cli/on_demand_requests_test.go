@@ -52,8 +52,9 @@ func newRequestRecorder(t *testing.T) *requestRecorder {
 		case r.URL.Path == "/busy.xml":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case r.URL.Path == "/index.xml":
-			fmt.Fprintf(w, "<sitemapindex><sitemap><loc>http://%[1]s/moved.xml</loc></sitemap><sitemap><loc>http://%[1]s/closed.xml</loc></sitemap>"+
-				"<sitemap><loc>http://b.test/page.xml?x=2</loc></sitemap></sitemapindex>", r.Host)
+			fmt.Fprintf(
+				w, "<sitemapindex><sitemap><loc>http://%[1]s/moved.xml</loc></sitemap><sitemap><loc>http://%[1]s/closed.xml</loc></sitemap>"+
+					"<sitemap><loc>http://b.test/page.xml?x=2</loc></sitemap></sitemapindex>", r.Host)
 		case strings.HasSuffix(r.URL.Path, ".xml"):
 			fmt.Fprintf(w, "<urlset><url><loc>http://%s/page</loc></url></urlset>", r.Host)
 		default:
@@ -80,8 +81,10 @@ func (s *requestRecorder) takeRequests() []string {
 func TestRequestsOfCommandsThatAsk(t *testing.T) {
 	s := newRequestRecorder(t)
 	addr := strings.TrimPrefix(s.URL, "http://")
-	projectFile := testfile.Write(t, "project.yaml", "agent: {contact: mailto:bot@example.com}\nseeds: [http://a.test/]\n"+
-		"store: {path: "+t.TempDir()+"}\npoliteness: {delay: 10ms}\nrobots: {purpose: [ai-train]}\nfetch: {allow_private: true, connect_to: [\"::"+addr+"\"]}\n")
+	projectFile := testfile.Write(t, "project.yaml",
+		"agent: {contact: mailto:bot@example.com}\nseeds: [http://a.test/]\n"+
+			"store: {path: "+t.TempDir()+
+			"}\npoliteness: {delay: 10ms}\nrobots: {purpose: [ai-train]}\nfetch: {allow_private: true, connect_to: [\"::"+addr+"\"]}\n")
 	fetchFlags := []string{"--allow-private", "--connect-to=::" + addr}
 	for _, tt := range []struct {
 		name string
@@ -90,27 +93,47 @@ func TestRequestsOfCommandsThatAsk(t *testing.T) {
 		want []string // requests
 		says string   // part of what it prints
 	}{
-		{"robots check", []string{"robots", "check", "--agent=bot", "http://a.test/", "http://a.test/closed", "https://none.test.invalid:1/", "http://b.test/", "http://a.test/x"}, 1,
-			[]string{"a.test/robots.txt", "b.test/robots.txt"}, "cannot fetch https://none.test.invalid:1/robots.txt: robots https://none.test.invalid:1/robots.txt: unreachable: robots.txt: fetch https://none.test.invalid:1/robots.txt: unreachable: http: server gave HTTP response to HTTPS client; closed until 2"},
-		{"robots check, redirects", []string{"robots", "check", "--agent=bot", "http://moved.test/", "http://moved.test/closed"}, 3,
+		{"robots check", []string{"robots", "check", "--agent=bot", "http://a.test/", "http://a.test/closed",
+			"https://none.test.invalid:1/", "http://b.test/", "http://a.test/x"}, 1,
+			[]string{"a.test/robots.txt", "b.test/robots.txt"},
+			"cannot fetch https://none.test.invalid:1/robots.txt: robots https://none.test.invalid:1/robots.txt: " +
+				"unreachable: robots.txt: fetch https://none.test.invalid:1/robots.txt: unreachable: http: server " +
+				"gave HTTP response to HTTPS client; closed until 2"},
+		{"robots check, redirects", []string{"robots", "check", "--agent=bot", "http://moved.test/",
+			"http://moved.test/closed"}, 3,
 			[]string{"moved.test/robots.txt", "moved.test/to", "a.test/of-moved.txt"}, ""},
-		{"robots check, no answer", []string{"robots", "check", "--agent=bot", "http://down.test/", "http://down.test/x", "http://none.test/"}, 1,
-			[]string{"down.test/robots.txt", "none.test/robots.txt"}, "cannot fetch http://down.test/robots.txt: robots http://down.test/robots.txt: unreachable: robots.txt: status 503; closed until 2"},
-		{"robots check --file", []string{"robots", "check", "--agent=bot", "--file=http://a.test/robots.txt", "http://b.test/", "http://c.test/"}, 0,
+		{"robots check, no answer", []string{"robots", "check", "--agent=bot", "http://down.test/",
+			"http://down.test/x", "http://none.test/"}, 1,
+			[]string{"down.test/robots.txt", "none.test/robots.txt"},
+			"cannot fetch http://down.test/robots.txt: robots http://down.test/robots.txt: unreachable: robots.txt: " +
+				"status 503; closed until 2"},
+		{"robots check --file", []string{"robots", "check", "--agent=bot", "--file=http://a.test/robots.txt",
+			"http://b.test/", "http://c.test/"}, 0,
 			[]string{"a.test/robots.txt"}, ""},
 		{"robots lint", []string{"robots", "lint", "http://a.test/robots.txt"}, 0, []string{"a.test/robots.txt"}, ""},
 		{"robots diff", []string{"robots", "diff", "http://a.test/robots.txt", "http://b.test/robots.txt"}, 3,
 			[]string{"a.test/robots.txt", "b.test/robots.txt"}, ""},
-		{"sitemap", []string{"sitemap", "--delay=10ms", "http://a.test/page.xml?x=1&sid=0123456789abcdef0123456789abcdef"}, 0,
+		{"sitemap", []string{"sitemap", "--delay=10ms",
+			"http://a.test/page.xml?x=1&sid=0123456789abcdef0123456789abcdef"}, 0,
 			[]string{"a.test/robots.txt", "a.test/page.xml?x=1&sid=0123456789abcdef0123456789abcdef"}, ""},
 		{"sitemap --follow", []string{"sitemap", "--delay=10ms", "--follow", "http://a.test/index.xml"}, 1,
-			[]string{"a.test/robots.txt", "a.test/index.xml", "a.test/moved.xml", "b.test/robots.txt", "b.test/page.xml?x=2",
-				"a.test/page.xml?x=1&sid=0123456789abcdef0123456789abcdef"}, "decorum: http://a.test/closed.xml: robots http://a.test/closed.xml: disallowed by robots.txt: disallow: /closed (line 2, group *)\n"},
-		{"sitemap, busy", []string{"sitemap", "--delay=10ms", "http://a.test/busy.xml"}, 1, []string{"a.test/robots.txt", "a.test/busy.xml"}, "decorum: http://a.test/busy.xml: status 503\n"},
-		{"sitemap, closed", []string{"sitemap", "--delay=10ms", "http://a.test/closed.xml"}, 1, []string{"a.test/robots.txt"}, "decorum: http://a.test/closed.xml: robots http://a.test/closed.xml: disallowed by robots.txt: disallow: /closed (line 2, group *)\n"},
-		{"sitemap, too long a pause", []string{"sitemap", "--delay=10ms", "http://late.test/page.xml"}, 1, []string{"late.test/robots.txt"}, "decorum: http://late.test/page.xml: late.test may not be visited before 2"},
+			[]string{"a.test/robots.txt", "a.test/index.xml", "a.test/moved.xml",
+				"b.test/robots.txt", "b.test/page.xml?x=2",
+				"a.test/page.xml?x=1&sid=0123456789abcdef0123456789abcdef"},
+			"decorum: http://a.test/closed.xml: robots http://a.test/closed.xml: disallowed by robots.txt: " +
+				"disallow: /closed (line 2, group *)\n"},
+		{"sitemap, busy", []string{"sitemap", "--delay=10ms", "http://a.test/busy.xml"}, 1,
+			[]string{"a.test/robots.txt", "a.test/busy.xml"}, "decorum: http://a.test/busy.xml: status 503\n"},
+		{"sitemap, closed", []string{"sitemap", "--delay=10ms", "http://a.test/closed.xml"}, 1,
+			[]string{"a.test/robots.txt"},
+			"decorum: http://a.test/closed.xml: robots http://a.test/closed.xml: disallowed by robots.txt: " +
+				"disallow: /closed (line 2, group *)\n"},
+		{"sitemap, too long a pause", []string{"sitemap", "--delay=10ms", "http://late.test/page.xml"}, 1,
+			[]string{"late.test/robots.txt"},
+			"decorum: http://late.test/page.xml: late.test may not be visited before 2"},
 		{"explain", []string{"explain", "-c", projectFile, "http://a.test/x"}, 0, nil, ""},
-		{"explain --fetch", []string{"explain", "-c", projectFile, "--fetch", "http://a.test/x"}, 0, []string{"a.test/robots.txt"}, ""},
+		{"explain --fetch", []string{"explain", "-c", projectFile, "--fetch", "http://a.test/x"}, 0,
+			[]string{"a.test/robots.txt"}, ""},
 		{"explain --fetch, redirects", []string{"explain", "-c", projectFile, "--fetch", "http://moved.test/x"}, 0,
 			[]string{"moved.test/robots.txt", "moved.test/to", "a.test/of-moved.txt"}, ""},
 	} {

@@ -35,7 +35,8 @@ func TestDirectoryInUse(t *testing.T) {
 		v.CrawlArgs("--fresh", "http://shop.example/"),
 		v.CrawlArgs("http://shop.example/"),
 	} {
-		runCommand(t, args...).want(t, command.ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.DataDir()))
+		runCommand(t, args...).want(t, command.ExitFailed,
+			fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.DataDir()))
 	}
 	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
@@ -78,8 +79,10 @@ func TestFreshWithBadOutput(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	before := readTree(t, v.Dir)
-	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, command.ExitUsage, "cannot open the output")
-	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t, command.ExitUsage, "is a file of the crawl's own state")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t,
+		command.ExitUsage, "cannot open the output")
+	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t,
+		command.ExitUsage, "is a file of the crawl's own state")
 	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -90,9 +93,11 @@ func TestFreshWithBadOutput(t *testing.T) {
 func TestResumeWithAnotherScope(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone, "pages: 0 (", "parked: 4")
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t,
+		command.ExitDone, "pages: 0 (", "parked: 4")
 	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, command.ExitDone, "pages: 4 (")
-	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
+	if diff := cmp.Diff(daemontest.ShopURLs,
+		daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -101,13 +106,16 @@ func TestResumeWithAnotherScope(t *testing.T) {
 // disallowed become allowed, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
-	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page,
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+			Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
 	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, command.ExitDone, "pages: 1 (", "parked: 1")
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t,
+		command.ExitDone, "pages: 1 (", "parked: 1")
 	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, command.ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
-	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+	if got := daemontest.SortedURLs(daemontest.ReadRecords(t,
+		filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 }
@@ -119,8 +127,11 @@ func TestPurpose(t *testing.T) {
 		{"robots: {purpose: [search]}\n", "pages: 1 ("},
 		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
 	} {
-		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
-			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
+		v := daemontest.NewWebFixture(t,
+			crawltest.Site{Host: "a.example",
+				Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
+				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(
+					"User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
 		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone, tt.says)
 	}
@@ -141,10 +152,13 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	config := func(text string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 	}
-	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, command.ExitUsage, "the seed files name no URL")
-	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, command.ExitUsage, "is no regular file")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, command.ExitUsage,
+		"the seed files name no URL")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t,
+		command.ExitUsage, "is no regular file")
 	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, command.ExitUsage, "not a URL the crawl can visit")
-	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, command.ExitDone, "a seed is out of scope")
+	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t,
+		command.ExitDone, "a seed is out of scope")
 }
 
 func TestParseSeedLine(t *testing.T) {
@@ -183,7 +197,8 @@ func TestRecordOfCutBody(t *testing.T) {
 
 // A signal ends a robots check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
-	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Hang}})})
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example",
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.Web.Log()) == 0 {
@@ -191,6 +206,7 @@ func TestRobotsCheckStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.Addr, "http://a.example/").
+	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private",
+		"--connect-to=::"+v.Addr, "http://a.example/").
 		want(t, command.ExitStopped, "interrupted")
 }

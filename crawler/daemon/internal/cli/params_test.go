@@ -33,7 +33,8 @@ func paramSite() crawltest.Site {
 	var home strings.Builder
 	for i := range 6 {
 		for _, dir := range []string{"a", "b"} {
-			fmt.Fprintf(&home, "<a href='/%s/item?id=%d&ref=%d'>x</a><a href='/%s/item?id=%d'>x</a><a href='/%s/item?id=%d&view=%d'>x</a>",
+			fmt.Fprintf(&home, "<a href='/%s/item?id=%d&ref=%d'>x</a><a href='/%s/item?id=%d'>x</a><a "+
+				"href='/%s/item?id=%d&view=%d'>x</a>",
 				dir, i, i, dir, i, dir, i, i)
 		}
 		fmt.Fprintf(&home, "<a href='/c/list?sid=%d'>x</a>", i)
@@ -66,7 +67,8 @@ func TestReportParams(t *testing.T) {
 	}
 	rows := map[string]row{}
 	for _, s := range got.Suggestions {
-		rows[s.Parameter+" "+s.PathPrefix] = row{s.PathPrefix, s.SameBodyPairs, s.DifferentBodyPairs, s.CanonicalsWithoutParam, s.CanonicalsWithParam, s.CleanParam}
+		rows[s.Parameter+" "+s.PathPrefix] = row{s.PathPrefix, s.SameBodyPairs, s.DifferentBodyPairs,
+			s.CanonicalsWithoutParam, s.CanonicalsWithParam, s.CleanParam}
 	}
 	for key, want := range map[string]row{
 		// 6 pages in each of two directories, each compared with the page without the parameter.
@@ -85,13 +87,17 @@ func TestReportParams(t *testing.T) {
 		t.Errorf("suggestions %+v, one in %d", rows, got.SampledOneIn)
 	}
 	// 6 of the 18 pages of /a differ. In /b, pages with ref equal the page without it.
-	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
+	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 ||
+		d[0].CanonicalElsewhere != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
-	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "Clean-param: view /a/",
+		"noisy.example  18         6          44",
 		"ref of noisy.example: http://noisy.example/", "from the 44 pages")
-	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, command.ExitDone, "No page stays the same")
-	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
+	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t,
+		command.ExitDone, "No page stays the same")
+	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=jsonl").stdout,
+		"\n"); n != 3 {
 		t.Errorf("%d lines, want 3", n)
 	}
 }
@@ -103,9 +109,11 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	line := func(url, hash string) string {
 		return fmt.Sprintf(`{"url":%q,"status":200,"bytes":1,"sha256":%q}`+"\n", url, hash)
 	}
-	name := testfile.Write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
-		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
-		strings.Repeat("y", plaintext.MaxLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
+	name := testfile.Write(t, "pages.jsonl",
+		"{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
+			line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+
+			`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
+			strings.Repeat("y", plaintext.MaxLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
 	s, err := inspect.AnalyzeParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +144,8 @@ func TestReportParamsIsBounded(t *testing.T) {
 		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d&ref=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i, i)
 	}
 	for i := range pages { // visited again
-		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x","source":"revisit"}`+"\n", i, i)
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x","source":"revisit"}`+"\n",
+			i, i)
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
 		t.Fatal(err)

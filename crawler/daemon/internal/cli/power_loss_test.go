@@ -26,10 +26,13 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	site := daemontest.ChainSite("a.example", 40)
 	v := daemontest.NewWebFixture(t, site)
 	archive := filepath.Join(v.Dir, "warc")
-	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t,
+		command.ExitStopped)
 	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default())
-	if err != nil || !recorded.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded || !recorded.Find(archive).IsRecorded ||
-		!recorded.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded || recorded.UncheckedSinceUncleanClose {
+	if err != nil || !recorded.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
+		!recorded.Find(archive).IsRecorded ||
+		!recorded.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded ||
+		recorded.UncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
 	store, err := bolt.Open(filepath.Join(v.DataDir(), datadir.StoreFile), bolt.Options{})
@@ -87,7 +90,8 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 	runCommand(t, "frontier", "stats", "--data", v.DataDir()).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
-	got := slices.Compact(daemontest.SortedURLs(slices.DeleteFunc(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
+	got := slices.Compact(daemontest.SortedURLs(slices.DeleteFunc(daemontest.ReadRecords(t,
+		filepath.Join(v.DataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
 	if want := slices.Compact(daemontest.RequestedPages(v.Web.Log())); !slices.Equal(got, want) {

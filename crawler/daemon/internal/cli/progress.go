@@ -70,7 +70,8 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	parts = append(parts, fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate))
 	// If the store fails, the line lacks only these counts.
 	if c, err := p.frontierCounts(ctx); err == nil {
-		parts = append(parts, fmt.Sprintf("hosts %d due, %d waiting", c.DueHosts, c.QueuedHosts-c.DueHosts), fmt.Sprintf("%d queued", c.QueuedURLs))
+		parts = append(parts, fmt.Sprintf("hosts %d due, %d waiting", c.DueHosts, c.QueuedHosts-c.DueHosts),
+			fmt.Sprintf("%d queued", c.QueuedURLs))
 		if c.AwaitingRevisit > 0 {
 			parts = append(parts, fmt.Sprintf("%d resting", c.AwaitingRevisit))
 		}

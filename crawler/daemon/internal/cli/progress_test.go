@@ -34,12 +34,15 @@ func fixedCounts(context.Context) (storage.Counts, error) {
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: project.LimitSettings{Pages: 500, Duration: project.Duration(time.Hour)}}
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(),
+			limits: project.LimitSettings{Pages: 500, Duration: project.Duration(time.Hour)}}
 		done := make(chan struct{})
 		time.AfterFunc(25*time.Second, func() { close(done) })
 		p.run(done, terminal.NewStatusLineWriter(&b), false)
-		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
-			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
+		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 100.0 KiB, " +
+			"at most 40s left\n" +
+			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 200.0 KiB, at " +
+			"most 30s left\n"
 		if b.String() != want {
 			t.Errorf("got\n%swant\n%s", b.String(), want)
 		}
@@ -51,11 +54,14 @@ func TestProgressDrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		p := &progressReporter{crawlStats: steadyStats(time.Now()), start: time.Now(),
-			frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+			frontierCounts: func(context.Context) (storage.Counts, error) {
+				return storage.Counts{}, errors.New("closed")
+			}}
 		done := make(chan struct{})
 		time.AfterFunc(1200*time.Millisecond, func() { close(done) })
 		p.run(done, terminal.NewStatusLineWriter(&b), true)
-		want := clearLine + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLine + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLine
+		want := clearLine + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLine +
+			"10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLine
 		if b.String() != want {
 			t.Errorf("got %q, want %q", b.String(), want)
 		}
@@ -81,11 +87,13 @@ func TestProgressLeft(t *testing.T) {
 		{"bytes, none yet", project.LimitSettings{Bytes: 100 << 10}, 0, 2, 0, false},
 		{"time", project.LimitSettings{Duration: project.Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
 		{"time that is over", project.LimitSettings{Duration: project.Duration(time.Second)}, 40, 2, 0, true},
-		{"whichever ends first", project.LimitSettings{Pages: 100, Duration: project.Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
+		{"whichever ends first", project.LimitSettings{Pages: 100, Duration: project.Duration(time.Minute)}, 40,
+			2, 30 * time.Second, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &progressReporter{limits: tt.limits, start: start}
-			if got, ok := p.estimatedTimeToLimit(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
+			if got, ok := p.estimatedTimeToLimit(start.Add(10*time.Second),
+				crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
 			}
 		})
@@ -106,13 +114,15 @@ func TestTerminalWriter(t *testing.T) {
 	} {
 		step()
 	}
-	if want := "one\n" + clearLine + "10 pages" + clearLine + "two\n" + "10 pages" + clearLine + "three\n"; b.String() != want {
+	if want := "one\n" + clearLine + "10 pages" + clearLine + "two\n" + "10 pages" + clearLine +
+		"three\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
 
 func TestFormatBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 10 << 20: "10.0 MiB", 3 << 40: "3.0 TiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB",
+		10 << 20: "10.0 MiB", 3 << 40: "3.0 TiB"} {
 		if got := plaintext.FormatBytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
@@ -122,9 +132,12 @@ func TestFormatBytes(t *testing.T) {
 // TestProgressPaused checks that the progress says when a crawl is paused because this machine has no
 // network.
 func TestProgressPaused(t *testing.T) {
-	p := &progressReporter{crawlStats: func() crawler.Stats { return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"} },
+	p := &progressReporter{crawlStats: func() crawler.Stats {
+		return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"}
+	},
 		frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
-	if got, want := p.statusLine(t.Context(), time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
+	if got, want := p.statusLine(t.Context(),
+		time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q first", got, want)
 	}
 }

@@ -27,7 +27,8 @@ func TestCrawlOnRedis(t *testing.T) {
 		v := daemontest.NewWebFixture(t)
 		v.Web, v.Server = web, daemontest.StartWeb(t, web)
 		v.Addr = v.Server.Addr
-		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlSettings.Seeds...)...)...).want(t, command.ExitDone)
+		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100",
+			"--delay=1ms"}, web.CrawlSettings.Seeds...)...)...).want(t, command.ExitDone)
 		got[i] = daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
@@ -37,7 +38,8 @@ func TestCrawlOnRedis(t *testing.T) {
 		}
 		p := project.Default()
 		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // the lengths are in Redis, not in a file of bbolt
-		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p); err != nil || !k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
+		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p); err != nil ||
+			!k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
 			!k.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}
@@ -54,20 +56,26 @@ func TestRedisAndDirectories(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 1, 0)
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", daemontest.RedisField(c, ", durability: none"))
-	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, command.ExitStopped, "the limit of pages is reached")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitUsage, "already holds a crawl")
-	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, command.ExitUsage, "--fresh: the state is in Redis")
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, command.ExitStopped,
+		"the limit of pages is reached")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t,
+		command.ExitUsage, "already holds a crawl")
+	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, command.ExitUsage,
+		"--fresh: the state is in Redis")
 	runCommand(t, "frontier", "compact", "--data", v.DataDir()).want(t, command.ExitUsage, "is in Redis")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone, "pages: 3 (")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t,
+		command.ExitDone, "pages: 3 (")
 	if r := runCommand(t, "frontier", "stats", "--data", v.DataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
-	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
+	if diff := cmp.Diff(daemontest.ShopURLs,
+		daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 	other := &daemontest.WebFixture{Web: v.Web, Addr: v.Addr, Dir: t.TempDir()}
 	runCommand(t, other.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone)
-	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, command.ExitUsage, "store.redis names another place")
+	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, command.ExitUsage,
+		"store.redis names another place")
 }
 
 func TestRedisThatCannotBeUsed(t *testing.T) {
@@ -77,9 +85,10 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for why, redis := range map[string]string{
-		"cannot reach Redis at 127.0.0.1:1":         "{addresses: ['127.0.0.1:1']}",
-		"store.redis.password_file: ":               "{addresses: ['127.0.0.1:1'], password_file: /nowhere/at/all}",
-		"holds no certificate":                      "{addresses: ['127.0.0.1:1'], tls: true, ca_file: '" + broken + "'}",
+		"cannot reach Redis at 127.0.0.1:1": "{addresses: ['127.0.0.1:1']}",
+		"store.redis.password_file: ":       "{addresses: ['127.0.0.1:1'], password_file: /nowhere/at/all}",
+		"holds no certificate": "{addresses: ['127.0.0.1:1'], tls: true, ca_file: '" + broken +
+			"'}",
 		"is not the address of a server":            "{addresses: [localhost]}",
 		"no server is named":                        "{tls: true}",
 		"is no prefix":                              "{addresses: ['127.0.0.1:1'], prefix: '{}'}",
@@ -88,11 +97,13 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
 		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
 	} {
-		r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
+		r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"),
+			"http://shop.example/")...)
 		if r.code == command.ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
 		}
 	}
-	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
+	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"),
+		"http://shop.example/")...)
 	r.want(t, command.ExitUsage, "a name is needed")
 }

@@ -20,7 +20,8 @@ func TestCommandReference(t *testing.T) {
 // writeCommands writes the --help text of every command as Markdown.
 func writeCommands(w *bytes.Buffer) {
 	root := (&program{}).newRootCommand()
-	w.WriteString("# Commands\n\n" + doctest.Notice("crawler/daemon/internal/cli", "TestCommandReference") + `What ` + "`--help`" + ` says of each command. ` + "`decorum completion SHELL`" + ` prints the script
+	w.WriteString("# Commands\n\n" + doctest.Notice("crawler/daemon/internal/cli", "TestCommandReference") + `What ` +
+		"`--help`" + ` says of each command. ` + "`decorum completion SHELL`" + ` prints the script
 that completes them in bash, zsh, fish or PowerShell.
 
 `)
@@ -60,7 +61,8 @@ func writeCommand(w *bytes.Buffer, c *cobra.Command) {
 		fmt.Fprintf(w, "```text\n%s\n```\n\n", c.UseLine())
 	}
 	if c.Example != "" {
-		fmt.Fprintf(w, "For example:\n\n```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
+		fmt.Fprintf(w, "For example:\n\n```sh\n%s\n```\n\n",
+			strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 	}
 	c.InitDefaultHelpFlag()
 	if flags := c.NonInheritedFlags(); flags.HasAvailableFlags() {

@@ -35,7 +35,9 @@ func (f *commandFixture) startAPI() *apiFixture {
 	}
 	f.T.Cleanup(func() { audit.Close() })
 	s := &apiFixture{commandFixture: f, token: "a-token-of-the-tests", audit: audit}
-	s.server = httptest.NewServer(api.NewServer(f.Supervisor, api.ServerConfig{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
+	s.server = httptest.NewServer(api.NewServer(f.Supervisor,
+		api.ServerConfig{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)},
+			AuditLog: audit}))
 	f.T.Cleanup(s.server.Close)
 	return s
 }
@@ -60,17 +62,21 @@ func TestBrakeCommand(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000), daemontest.ChainSite("b.example", 1000))
 	for _, name := range []string{"a", "b"} {
-		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}",
+			"scope: {max_depth: 2000}"))
 	}
 	s := f.startAPI()
 	for _, name := range []string{"a", "b"} {
 		daemontest.WaitUntil(t, name+" visits pages", func() bool { return f.GetProject(name).Stats.Pages > 2 })
 	}
 	s.runCommand("brake").want(t, command.ExitDone, "no brake is on")
-	s.runCommand("brake", "A.example", "--reason", "they wrote").want(t, command.ExitDone, "a.example: stopped, until it is lifted")
+	s.runCommand("brake", "A.example", "--reason", "they wrote").want(t, command.ExitDone,
+		"a.example: stopped, until it is lifted")
 	at := time.Now()
 	before := f.GetProject("b").Stats.Pages
-	daemontest.WaitUntil(t, "the other host is visited on", func() bool { return f.GetProject("b").Stats.Pages > before+5 })
+	daemontest.WaitUntil(t, "the other host is visited on", func() bool {
+		return f.GetProject("b").Stats.Pages > before+5
+	})
 	var late []string
 	for _, x := range f.Web.Log() {
 		if x.Start.After(at) && strings.HasPrefix(x.URL, "http://a.example/") {
@@ -80,8 +86,10 @@ func TestBrakeCommand(t *testing.T) {
 	if len(late) > 1 { // one request may have been under way when the brake was set
 		t.Errorf("requests came after the brake was on: %q", late)
 	}
-	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, command.ExitDone, "*.b.example: a visit every 30s, until 2")
-	s.runCommand("brake").want(t, command.ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
+	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t,
+		command.ExitDone, "*.b.example: a visit every 30s, until 2")
+	s.runCommand("brake").want(t, command.ExitDone, "HOST", "a.example", "they wrote",
+		"*.b.example", "a sale", "operator")
 	pages := f.GetProject("a").Stats.Pages
 	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, command.ExitDone, "no brake now")
 	daemontest.WaitUntil(t, "a is visited again", func() bool { return f.GetProject("a").Stats.Pages > pages })
@@ -109,7 +117,8 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	runCommand(t, "brake", "--token-file", token, "--server", closed.URL).want(t, command.ExitFailed, "is decorum serve running?")
+	runCommand(t, "brake", "--token-file", token, "--server", closed.URL).want(t, command.ExitFailed,
+		"is decorum serve running?")
 }
 
 // startHungDaemon starts a server that accepts connections, signals each, and never answers.
@@ -130,7 +139,8 @@ func TestHungDaemon(t *testing.T) {
 		signals := make(chan os.Signal, 10)
 		// Each case has its own daemon: a connection of a cancelled call may stay open.
 		server := startHungDaemon(t, func() { signals <- os.Interrupt })
-		runCommandWithSignals(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, command.ExitStopped)
+		runCommandWithSignals(t, signals,
+			append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, command.ExitStopped)
 	}
 }
 
@@ -138,10 +148,12 @@ func TestHungDaemon(t *testing.T) {
 func TestTop(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))
-	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}",
+		"scope: {max_depth: 2000}"))
 	s := f.startAPI()
 	daemontest.WaitUntil(t, "it visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
-	s.runCommand("top").want(t, command.ExitDone, "projects: 1", "no delay was cut short", ">  a", "running", "a.example", "in flight:", "no brake is on")
+	s.runCommand("top").want(t, command.ExitDone, "projects: 1", "no delay was cut short", ">  a", "running",
+		"a.example", "in flight:", "no brake is on")
 }
 
 // A project that cannot be inspected does not hide the daemon's other projects.
@@ -149,7 +161,8 @@ func TestTopOfABadFile(t *testing.T) {
 	f := newCommandFixture(t, daemontest.ChainSite("b.example", 1000))
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
 	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
-	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "cannot inspect a: a has no valid project file", `unknown field "…"`, "no brake is on")
+	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ",
+		"cannot inspect a: a has no valid project file", `unknown field "…"`, "no brake is on")
 }
 
 // TestLongTokenFile checks that a file too long to hold a token is wrong usage.

@@ -51,7 +51,8 @@ func (a *program) newReplayCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "replay DIR", Short: "Check a recorded crawl by repeating its decisions", Long: replayHelp,
-		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
+		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data",
+		Args:    command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
 				return usage.Errorf("--limit: %d is not a number of differences", limit)
@@ -59,7 +60,8 @@ func (a *program) newReplayCommand() *cobra.Command {
 			return a.replayCrawl(c.Context(), datadir.StateDir(args[0]), warcDir, limit)
 		},
 	}
-	c.Flags().StringVar(&warcDir, "warc", "", "read the WARC files in the directory `DIR` (default: the project's output.warc)")
+	c.Flags().StringVar(&warcDir, "warc", "",
+		"read the WARC files in the directory `DIR` (default: the project's output.warc)")
 	c.Flags().IntVar(&limit, "limit", 20, "print at most `N` differences; 0: all")
 	return c
 }
@@ -113,7 +115,8 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 		return project.Project{}, nil, err
 	}
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
-		return project.Project{}, nil, usage.Errorf("cannot replay a crawl that revisits pages: its project has revisit.mode %s", d.Revisit.Mode)
+		return project.Project{}, nil, usage.Errorf("cannot replay a crawl that revisits pages: its project has "+
+			"revisit.mode %s", d.Revisit.Mode)
 	}
 	if f := engine.CheckHandler(a.Handlers, d.Handler); f != nil {
 		return project.Project{}, nil, d.FieldError(*f)
@@ -124,12 +127,14 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 
 // replayRecordedCrawl builds an engine whose store, transport and clock are the replayer's, and
 // replays the crawl with it.
-func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.LedgerReplayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
+func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.LedgerReplayer, p project.Project,
+	seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = project.Signing{} // the replay sends no requests, and the key file may be gone
 	g := engine.Config{
 		Stores:  datadir.CrawlStores{Frontier: replayer.Store(), Robots: memory.New(memory.Config{})},
 		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Handlers: a.Handlers, Log: a.Log,
-		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts()}, Transport: replayer, Now: replayer.Now,
+		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts()},
+		Transport:       replayer, Now: replayer.Now,
 	}
 	r, err := g.NewEngine(p, seedPerOrigin)
 	if err != nil {

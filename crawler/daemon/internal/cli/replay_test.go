@@ -21,24 +21,33 @@ import (
 // replaySites returns sites with rules, sitemaps, redirects and a redirect loop. The sites do not link
 // to each other, so that the URLs found on one do not depend on another.
 func replaySites() (sites []crawltest.Site, seeds []string) {
-	index := sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
-		"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
-		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1", "http://index.test/a/closed")...),
-	})
+	index := sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n",
+		map[string]crawltest.PageFunc{
+			"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
+			"/a.xml": sitemapPage("urls",
+				append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1",
+					"http://index.test/a/closed")...),
+		})
 	moved := sitemapSite("moved.test", "", map[string]crawltest.PageFunc{
-		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
-		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 8), numberedURLs("http://moved.test/no", 0, 3)...)...),
+		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: " +
+			"http://moved.test/new.xml\n")),
+		"/new.xml": sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 8),
+			numberedURLs("http://moved.test/no", 0, 3)...)...),
 	})
-	moved.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := sitemapSite("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 6), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
-	})
+	moved.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound,
+		"/rules.txt")})
+	clean := sitemapSite("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n",
+		map[string]crawltest.PageFunc{
+			"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 6),
+				numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
+		})
 	links := `<a href="/loop">x</a><a href="/gone">x</a><a href="/zip">x</a><a href="/twice">x</a><a href="/twice#top">x</a>`
 	trouble := sitemapSite("trouble.test", "", map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.HTML(links)),
 		"/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone)),
 		"/loop": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop?again")),
-		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, GzipIfAccepted: true, Header: http.Header{"Content-Type": {"text/html"}}}),
+		"/zip": crawltest.StaticPage(crawltest.Response{Body: links, GzipIfAccepted: true,
+			Header: http.Header{"Content-Type": {"text/html"}}}),
 	})
 	sites = []crawltest.Site{daemontest.ShopSite(), index, moved, clean, trouble}
 	for i, s := range sites {
@@ -53,7 +62,8 @@ func recordReplayCrawl(t *testing.T) *daemontest.WebFixture {
 	t.Helper()
 	sites, seeds := replaySites()
 	v := daemontest.NewWebFixture(t, sites...)
-	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
+	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n",
+		filepath.Join(v.Dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
 	runCommand(t, v.CrawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, command.ExitDone)
 	return v
@@ -66,20 +76,31 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
 	requested := len(v.Web.Log())
-	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
-	project, ledger := filepath.Join(v.DataDir(), datadir.ProjectFile), filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone,
+		fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
+	project, ledger := filepath.Join(v.DataDir(), datadir.ProjectFile),
+		filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	for _, tt := range []struct{ name, file, from, to, says string }{
 		{"another pace", project, "delay: 5ms", "delay: 30s", "no request is due for another"},
 		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was requested, and would not be requested now"},
-		{"no sitemaps", project, "sitemaps: true", "sitemaps: false", "it was requested, and would now never be requested"},
-		{"no Clean-param", project, "extensions: true", "extensions: false", "it was never requested, and would be requested now"},
-		{"a verdict", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":4`, "its verdict was yes by allow: /a"},
-		{"a mark", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":2,"not_for_indexing":true`, "its verdict was yes, not for indexing, by allow: /a"},
-		{"an exempt agent", project, "product: decorum", "product: YandexDirect", "exemption from rules for * was false, and is true"},
-		{"another family", project, "wider: []", "wider: [family]", "the list of fallback tokens was none, and is family"},
-		{"a URL", ledger, `"url":"http://index.test/a7"`, `"url":"http://index.test/a77"`, "it was never requested, and would be requested now"},
-		{"a referrer", ledger, `"referrer":"http://moved.test/new.xml"`, `"referrer":"http://moved.test/"`, "it was found on"},
-		{"a refusal", ledger, `"why":"robots http://index.test/closed/1`, `"url":"http://index.test/closed/2","why":"robots`, "would now be refused instead"},
+		{"no sitemaps", project, "sitemaps: true", "sitemaps: false",
+			"it was requested, and would now never be requested"},
+		{"no Clean-param", project, "extensions: true", "extensions: false",
+			"it was never requested, and would be requested now"},
+		{"a verdict", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":4`,
+			"its verdict was yes by allow: /a"},
+		{"a mark", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":2,"not_for_indexing":true`,
+			"its verdict was yes, not for indexing, by allow: /a"},
+		{"an exempt agent", project, "product: decorum", "product: YandexDirect",
+			"exemption from rules for * was false, and is true"},
+		{"another family", project, "wider: []", "wider: [family]",
+			"the list of fallback tokens was none, and is family"},
+		{"a URL", ledger, `"url":"http://index.test/a7"`, `"url":"http://index.test/a77"`,
+			"it was never requested, and would be requested now"},
+		{"a referrer", ledger, `"referrer":"http://moved.test/new.xml"`,
+			`"referrer":"http://moved.test/"`, "it was found on"},
+		{"a refusal", ledger, `"why":"robots http://index.test/closed/1`,
+			`"url":"http://index.test/closed/2","why":"robots`, "would now be refused instead"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text, err := os.ReadFile(tt.file)
@@ -129,8 +150,10 @@ func TestReplayOfClockThatWasSet(t *testing.T) {
 		})
 	}
 	overwriteFile(t, file, []byte(strings.Join(lines, "")))
-	runCommand(t, "replay", v.DataDir()).want(t, command.ExitCheckFailed, "robots.txt: it was never requested, and would be requested now")
-	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitCheckFailed,
+		"robots.txt: it was never requested, and would be requested now")
+	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)],
+		days.Microseconds())
 	overwriteFile(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone, "differences: 0")
 }
@@ -164,10 +187,12 @@ func TestReplayForPurposes(t *testing.T) {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
 			v := daemontest.NewWebFixture(t, usageRulesSite())
-			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
-				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
+			project := testfile.Write(t, "p.yaml",
+				fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
+					"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
 			runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, command.ExitDone)
-			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitDone,
+				fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
 			project, text := filepath.Join(v.DataDir(), datadir.ProjectFile), ""
 			if b, err := os.ReadFile(project); err != nil {
 				t.Fatal(err)
@@ -175,7 +200,8 @@ func TestReplayForPurposes(t *testing.T) {
 				t.Fatalf("no purpose in %s:\n%s", project, b)
 			}
 			overwriteFile(t, project, []byte(text))
-			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitCheckFailed,
+				fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
 		})
 	}
 }

@@ -34,7 +34,8 @@ func crawlTown(t *testing.T) *daemontest.WebFixture {
 		time.Sleep(time.Second)
 		signals <- os.Interrupt
 	}()
-	runCommandWithSignals(t, signals, v.CrawlArgs("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
+	runCommandWithSignals(t, signals, v.CrawlArgs("--delay=20ms", "http://shop.example/", "http://slow.example/",
+		"http://broken.example/")...).
 		want(t, command.ExitStopped)
 	return v
 }
@@ -85,22 +86,26 @@ func TestReport(t *testing.T) {
 	if n := number("spent_ms"); n < spent*1000 {
 		t.Errorf("%v ms in requests, the server was busy for %v s", n, spent)
 	}
-	if at, err := time.Parse(time.RFC3339Nano, h["last_visit"].(string)); err != nil || at.Before(end) || time.Since(at) > time.Minute {
+	if at, err := time.Parse(time.RFC3339Nano, h["last_visit"].(string)); err != nil || at.Before(end) ||
+		time.Since(at) > time.Minute {
 		t.Errorf("last visit %v, %v; the server's was at %v", at, err, end)
 	}
 	if n := number("owed_ms"); n < 20 {
 		t.Errorf("owed %v ms", n)
 	}
-	for _, field := range []string{"least_gap_ms", "median_gap_ms", "spent_ms", "last_visit", "owed_ms", "bytes", "last_status"} {
+	for _, field := range []string{"least_gap_ms", "median_gap_ms", "spent_ms", "last_visit",
+		"owed_ms", "bytes", "last_status"} {
 		delete(h, field)
 	}
-	till := map[string]any{"urls": 1.0, "why": "robots", "robots": "http://shop.example/robots.txt", "rule": "disallow: /till",
+	till := map[string]any{"urls": 1.0, "why": "robots",
+		"robots": "http://shop.example/robots.txt", "rule": "disallow: /till",
 		"line": 3.0, "example": "http://shop.example/till"}
 	if diff := cmp.Diff(map[string]any{
 		"host": "shop.example", "state": "done", "declared_delay_ms": 0.0, "configured_delay_ms": 20.0,
 		"gaps": requests - 1, "shortfall_ms": 0.0, "strikes": 0.0, "slots": 1.0,
 		"requests": requests, "pages": 5.0, "failures": 0.0,
-		"known": 6.0, "done": 5.0, "queued": 0.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
+		"known": 6.0, "done": 5.0, "queued": 0.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0,
+		"blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 6, "address": "127.0.0.1", "origins": []any{"http://shop.example"}, "refusals": []any{till},
 	}, h); diff != "" {
 		t.Errorf("shop.example (-want +got):\n%s", diff)
@@ -110,7 +115,8 @@ func TestReport(t *testing.T) {
 		"broken.example": {"held", "robots.txt: status 503"},
 	} {
 		h := hosts[host]
-		if h["state"] != want[0] || h["why"] != want[1] || h["queued"] != 1.0 || h["coverage"] != 0.0 || h["held_until"] == nil {
+		if h["state"] != want[0] || h["why"] != want[1] || h["queued"] != 1.0 ||
+			h["coverage"] != 0.0 || h["held_until"] == nil {
 			t.Errorf("%s: %v, want %q", host, h, want)
 		}
 	}
@@ -124,9 +130,11 @@ func TestReport(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{
 		"host_count": 3.0, "origin_count": 3.0, "states": map[string]any{"done": 1.0, "held": 1.0, "set aside": 1.0},
 		"max_crawl_delay_ms": 3_600_000.0, "requests": requests + 2, "pages": 5.0, "failures": 1.0, "shortfall_ms": 0.0,
-		"known": 8.0, "done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
+		"known": 8.0, "done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0,
+		"blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 8, "refusals": []any{till},
-		"refused": []any{map[string]any{"host": "", "reason": "within", "count": 1.0, "why": "another host than the seeds'",
+		"refused": []any{map[string]any{"host": "", "reason": "within", "count": 1.0,
+			"why":     "another host than the seeds'",
 			"example": "http://elsewhere.example/"}},
 	}, got); diff != "" {
 		t.Errorf("totals at %s (-want +got):\n%s", at, diff)
@@ -146,10 +154,12 @@ func TestReportForms(t *testing.T) {
 	if strings.Contains(r.stdout, "\nshop.example") {
 		t.Error("the stalled host does not come first")
 	}
-	report("--host=Shop.Example").want(t, command.ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
+	report("--host=Shop.Example").want(t, command.ExitDone, "state     done", "declared -, configured 20ms",
+		"coverage  83.3 %", "disallow: /till")
 	report("--host=slow.example").want(t, command.ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
-	runExplain(t, v, "--data", v.DataDir(), "http://slow.example/").want(t, command.ExitDone, "slow.example is set aside until ",
+	runExplain(t, v, "--data", v.DataDir(), "http://slow.example/").want(t, command.ExitDone,
+		"slow.example is set aside until ",
 		": its Crawl-delay of 2h is longer than max_crawl_delay, 1h")
 
 	lines := strings.Split(strings.TrimSpace(report("--format=jsonl").stdout), "\n")
@@ -162,7 +172,8 @@ func TestReportForms(t *testing.T) {
 		t.Errorf("the totals name the hosts: %s", lines[0])
 	}
 	slices.Sort(names[1:])
-	if want := []string{"totals ", "host broken.example", "host shop.example", "host slow.example"}; !slices.Equal(names, want) {
+	if want := []string{"totals ", "host broken.example", "host shop.example",
+		"host slow.example"}; !slices.Equal(names, want) {
 		t.Errorf("lines %q, want %q", names, want)
 	}
 	report("--host=none.example").want(t, command.ExitFailed, "knows no host none.example")
@@ -184,7 +195,8 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 		Coverage   float64
 		Refusals   []api.RefusalSummary
 	}](t, r.stdout)
-	if len(got.Refusals) != 1 || got.Refusals[0].URLCount != 4 || got.Refusals[0].RefusedBy != "scope" || got.Refusals[0].Rule != "deeper than 0 links" {
+	if len(got.Refusals) != 1 || got.Refusals[0].URLCount != 4 || got.Refusals[0].RefusedBy != "scope" ||
+		got.Refusals[0].Rule != "deeper than 0 links" {
 		t.Errorf("refusals %+v", got.Refusals)
 	}
 	if got.OutOfScope != 4 || got.Blocked != 0 || got.Coverage != 1 {
@@ -210,7 +222,8 @@ func TestReportShowsOverrides(t *testing.T) {
 	if err := os.WriteFile(file, []byte(with), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "report", "--data", v.DataDir(), "--host=shop.example").want(t, command.ExitDone, "override  delay: 5s")
+	runCommand(t, "report", "--data", v.DataDir(), "--host=shop.example").want(t,
+		command.ExitDone, "override  delay: 5s")
 	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	got := decodeJSON[struct {
 		Hosts []struct{ Override map[string]any }
@@ -252,7 +265,8 @@ func TestInspectionChangesNothing(t *testing.T) {
 	defer lock.Close()
 	none := filepath.Join(v.Dir, "none")
 	for _, args := range looks {
-		runCommand(t, append(args, "--data", v.DataDir())...).want(t, command.ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.DataDir()))
+		runCommand(t, append(args, "--data", v.DataDir())...).want(t, command.ExitFailed,
+			fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.DataDir()))
 		runCommand(t, append(args, "--data", none)...).want(t, command.ExitUsage, none+" holds no crawl")
 	}
 	if _, err := os.Stat(none); err == nil {
@@ -267,11 +281,13 @@ func TestReportAfterKill(t *testing.T) {
 	const delay = 800 * time.Millisecond
 	var sites []crawltest.Site
 	for _, host := range []string{"a.example", "b.example", "c.example"} {
-		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
+		sites = append(sites, crawltest.Site{Host: host,
+			Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
 	v := daemontest.NewWebFixture(t, sites...)
 	v.Web.CrawlSettings.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
-	flags := []string{"--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.Addr,
+	flags := []string{"--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.Addr,
 		"--delay", delay.String(), "--progress=none"}
 	c, stderr := newCommandProcess(t, append(append([]string{"crawl"}, flags...), v.Web.CrawlSettings.Seeds...)...)
 	if err := c.Start(); err != nil {
@@ -295,7 +311,8 @@ func TestReportAfterKill(t *testing.T) {
 	}
 	restart := time.Now()
 	runCommand(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, command.ExitDone)
-	if r := v.Web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: []time.Time{restart}}); !r.OK() {
+	if r := v.Web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum",
+		RestartTimes: []time.Time{restart}}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }

@@ -16,7 +16,9 @@ import (
 
 // unchangingPageSite returns a site with one page that never changes and has a validator.
 func unchangingPageSite() crawltest.Site {
-	page := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<title>x</title>") }}
+	page := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response {
+		return crawltest.HTML("<title>x</title>")
+	}}
 	return crawltest.Site{Host: "shop.example", Fallback: page.Respond}
 }
 
@@ -25,7 +27,8 @@ func unchangingPageSite() crawltest.Site {
 func TestRevisitAndResume(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, unchangingPageSite())
-	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
+	project := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
 	r := runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...)
 	r.want(t, command.ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
 	due, err := time.Parse(time.RFC3339, regexp.MustCompile(`due at (\S+)`).FindStringSubmatch(r.stderr)[1])
@@ -34,9 +37,11 @@ func TestRevisitAndResume(t *testing.T) {
 	}
 	time.Sleep(time.Until(due.Add(time.Second))) // the time is printed in whole seconds
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone,
-		"pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1, scheduled earlier by sitemaps: 0", "resting until their revisit: 1")
+		"pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1, scheduled earlier by sitemaps: 0",
+		"resting until their revisit: 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
-	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].URLSource != "revisit" || rs[1].SHA256 != "" {
+	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified ||
+		rs[1].URLSource != "revisit" || rs[1].SHA256 != "" {
 		t.Errorf("records %+v: want a first visit, and a revisit that was answered with 304", rs)
 	}
 }
@@ -46,14 +51,18 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := func(pages string) string {
-		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
+		return testfile.Write(t, "p.yaml",
+			"agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
 	runCommand(t, v.CrawlArgs("-c", project("2"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (",
 		"left: 3 queued, 3 of them on hosts that do not answer, require too long a delay or have reached a limit")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ",
+		": it has had its 2 pages")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
-	runCommand(t, v.CrawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
-	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 1 (", "left: 0 queued")
+	runCommand(t, v.CrawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t,
+		command.ExitDone, "pages: 2 (")
+	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, command.ExitDone,
+		"pages: 1 (", "left: 0 queued")
 	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
@@ -64,19 +73,25 @@ func TestBytesPerHostAndResume(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := func(bytes string) string {
-		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
+		return testfile.Write(t, "p.yaml",
+			"agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
-	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, command.ExitDone, "left: ", "have reached a limit")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
+	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, command.ExitDone,
+		"left: ", "have reached a limit")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ",
+		": it has sent its 41 bytes")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
-	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, command.ExitDone, "left: 0 queued")
+	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t,
+		command.ExitDone, "left: 0 queued")
 }
 
 func TestBytesLimitAndResume(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitStopped, "pages: 1 (")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitStopped,
+		"stopped: the limit of bytes is reached", "pages: 1 (")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t,
+		command.ExitStopped, "pages: 1 (")
 }
 
 // The summary counts failed visits by class.

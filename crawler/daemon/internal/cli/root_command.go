@@ -46,7 +46,9 @@ func runCommandLine(h engine.PageHandlerRegistry, ownsProcess bool, args []strin
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, Env: command.Env{Stdout: terminal.NewStickyErrorWriter(os.Stdout), Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals, Dependencies: engine.Dependencies{Handlers: h}}}
+	a := &program{ownsProcess: ownsProcess, Env: command.Env{Stdout: terminal.NewStickyErrorWriter(os.Stdout),
+		Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals,
+		Dependencies: engine.Dependencies{Handlers: h}}}
 	return a.main(args)
 }
 
@@ -79,7 +81,8 @@ func (a *program) newRootCommand() *cobra.Command {
 	root := command.NewGroup("decorum", "A polite web crawler", rootHelp,
 		a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(),
 		inspectcmd.NewExplainCommand(&a.Env), inspectcmd.NewReportCommand(&a.Env), newFrontierCommand(&a.Env),
-		inspectcmd.NewLedgerCommand(&a.Env), robotstools.NewRobotsCommand(&a.Env), robotstools.NewSitemapCommand(&a.Env),
+		inspectcmd.NewLedgerCommand(&a.Env), robotstools.NewRobotsCommand(&a.Env),
+		robotstools.NewSitemapCommand(&a.Env),
 		a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env),
 		a.newIdentityCommand(), a.newVersionCommand())
 	root.Example = `  decorum demo

@@ -35,7 +35,8 @@ func runCommand(t *testing.T, args ...string) commandResult {
 func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout),
+		Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
 	code := a.main(args)
 	return commandResult{code, stdout.String(), stderr.String()}
 }
@@ -100,7 +101,8 @@ func openBrokenPipe(t *testing.T) *os.File {
 func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(stdout),
+		Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	code = a.main(args)
 	return code, stderr.String()
 }
@@ -118,55 +120,89 @@ func TestExitCodes(t *testing.T) {
 		{"nothing", nil, command.ExitDone, "Usage:"},
 		{"help of a command", []string{"crawl", "--help"}, command.ExitDone, "--max-pages N"},
 		{"help on a command", []string{"help", "crawl"}, command.ExitDone, "--max-pages N"},
-		{"help on an unknown command", []string{"help", "craw"}, command.ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
-		{"help on an unknown command of robots", []string{"help", "robots", "chek"}, command.ExitUsage, `unknown command "chek" for decorum robots`},
+		{"help on an unknown command", []string{"help", "craw"}, command.ExitUsage,
+			`unknown command "craw" for decorum; did you mean crawl?`},
+		{"help on an unknown command of robots", []string{"help", "robots", "chek"}, command.ExitUsage,
+			`unknown command "chek" for decorum robots`},
 		{"version", []string{"version"}, command.ExitDone, "decorum " + decorum.Version()},
 		{"completion", []string{"completion", "bash"}, command.ExitDone, "bash completion"},
-		{"completion of an unknown shell", []string{"completion", "tcsh"}, command.ExitUsage, `unknown command "tcsh" for decorum completion`},
-		{"completion with an argument", []string{"completion", "bash", "x"}, command.ExitUsage, `unknown command "x" for decorum completion bash`},
-		{"unknown command", []string{"craw"}, command.ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
-		{"unknown command of robots", []string{"robots", "chek"}, command.ExitUsage, `unknown command "chek" for decorum robots`},
-		{"unknown flag", []string{"crawl", "--polite"}, command.ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
+		{"completion of an unknown shell", []string{"completion", "tcsh"}, command.ExitUsage,
+			`unknown command "tcsh" for decorum completion`},
+		{"completion with an argument", []string{"completion", "bash", "x"}, command.ExitUsage,
+			`unknown command "x" for decorum completion bash`},
+		{"unknown command", []string{"craw"}, command.ExitUsage,
+			`unknown command "craw" for decorum; did you mean crawl?`},
+		{"unknown command of robots", []string{"robots", "chek"}, command.ExitUsage,
+			`unknown command "chek" for decorum robots`},
+		{"unknown flag", []string{"crawl", "--polite"}, command.ExitUsage,
+			"unknown flag: --polite; see decorum crawl --help"},
 		{"no argument", []string{"robots", "check"}, command.ExitUsage, "requires at least 1 arg"},
 		{"an argument too many", []string{"version", "x"}, command.ExitUsage, "unknown command"},
-		{"serve without projects", []string{"serve", data, "--projects=missing"}, command.ExitUsage, "or name another folder with --projects"},
-		{"log level", []string{"version", "--log-level=loud"}, command.ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
-		{"log format", []string{"version", "--log-format=xml"}, command.ExitUsage, `--log-format: "xml" is not one of text, json`},
-		{"project file of no name", []string{"crawl", data, "-c", "", "https://example.com/"}, command.ExitUsage, "--config: its value is empty"},
-		{"key of no name", []string{"ledger", "verify", "--key="}, command.ExitUsage, "--key: its value is empty; give it one, or leave the flag out"},
+		{"serve without projects", []string{"serve", data, "--projects=missing"}, command.ExitUsage,
+			"or name another folder with --projects"},
+		{"log level", []string{"version", "--log-level=loud"}, command.ExitUsage,
+			`--log-level: "loud" is not one of debug, info, warn, error`},
+		{"log format", []string{"version", "--log-format=xml"}, command.ExitUsage,
+			`--log-format: "xml" is not one of text, json`},
+		{"project file of no name", []string{"crawl", data, "-c", "", "https://example.com/"}, command.ExitUsage,
+			"--config: its value is empty"},
+		{"key of no name", []string{"ledger", "verify", "--key="}, command.ExitUsage,
+			"--key: its value is empty; give it one, or leave the flag out"},
 		{"directory of no name", []string{"report", "--data", ""}, command.ExitUsage, "--data: its value is empty"},
-		{"robots.txt of no name", []string{"robots", "check", "--agent=x", "--file=", "https://example.com/"}, command.ExitUsage, "--file: its value is empty"},
-		{"proxy of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=", "https://example.com/"}, command.ExitUsage, "--proxy: its value is empty"},
-		{"archive of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--warc", "", "https://example.com/"}, command.ExitUsage, "--warc: its value is empty"},
-		{"agent of no name", []string{"robots", "diff", project, project, "--urls", project, "--agent=x", "--agent="}, command.ExitUsage, "--agent: its value is empty"},
-		{"daemon of no name", []string{"serve", data, "--projects=missing", "--host="}, command.ExitUsage, "--host: its value is empty"},
-		{"progress", []string{"crawl", data, "--progress=much"}, command.ExitUsage, `--progress: "much" is not one of auto, plain, none`},
+		{"robots.txt of no name", []string{"robots", "check", "--agent=x", "--file=", "https://example.com/"},
+			command.ExitUsage, "--file: its value is empty"},
+		{"proxy of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=",
+			"https://example.com/"}, command.ExitUsage, "--proxy: its value is empty"},
+		{"archive of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--warc", "",
+			"https://example.com/"}, command.ExitUsage, "--warc: its value is empty"},
+		{"agent of no name", []string{"robots", "diff", project, project, "--urls", project, "--agent=x", "--agent="},
+			command.ExitUsage, "--agent: its value is empty"},
+		{"daemon of no name", []string{"serve", data, "--projects=missing", "--host="}, command.ExitUsage,
+			"--host: its value is empty"},
+		{"progress", []string{"crawl", data, "--progress=much"}, command.ExitUsage,
+			`--progress: "much" is not one of auto, plain, none`},
 		{"no contact", []string{"crawl", data, "https://example.com/"}, command.ExitUsage,
-			"decorum: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact"},
-		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, command.ExitUsage, "nothing to crawl: name URLs on the command line"},
+			"decorum: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact " +
+				"or --contact"},
+		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, command.ExitUsage,
+			"nothing to crawl: name URLs on the command line"},
 		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, command.ExitUsage,
 			`URL: "example.com" is not a URL the crawl can visit`},
-		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numberedURLs("https://example.com/", 0, 40_000)...), command.ExitUsage,
+		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"},
+			numberedURLs("https://example.com/", 0, 40_000)...), command.ExitUsage,
 			"the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files"},
-		{"bad duration", []string{"crawl", data, "--delay=5"}, command.ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
+		{"bad duration", []string{"crawl", data, "--delay=5"}, command.ExitUsage,
+			`invalid argument "5" for "--delay" flag: "5" is not a duration`},
 		{"bad number", []string{"crawl", data, "--workers=x"}, command.ExitUsage, `"x" is not a whole number`},
-		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot", "https://example.com/"}, command.ExitUsage,
+		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot",
+			"https://example.com/"}, command.ExitUsage,
 			`--agent: "decorum bot" is not a product token`},
-		{"long contact", []string{"crawl", data, "--contact=https://b.example/" + strings.Repeat("x", 300), "https://example.com/"}, command.ExitUsage,
+		{"long contact", []string{"crawl", data, "--contact=https://b.example/" + strings.Repeat("x", 300),
+			"https://example.com/"}, command.ExitUsage,
 			"--contact: 318 bytes are too many, for it stands in every request: expected 256 at most"},
-		{"long product", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=" + strings.Repeat("x", 65), "https://example.com/"}, command.ExitUsage,
+		{"long product", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=" + strings.Repeat("x", 65),
+			"https://example.com/"}, command.ExitUsage,
 			"--agent: 65 bytes are too many"},
-		{"long version", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=x/" + strings.Repeat("1", 65), "https://example.com/"}, command.ExitUsage,
+		{"long version", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=x/" + strings.Repeat("1", 65),
+			"https://example.com/"}, command.ExitUsage,
 			"--agent: 65 bytes are too many"},
-		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"}, command.ExitUsage,
+		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"},
+			command.ExitUsage,
 			`--scope: "site" is not one of origin, host, domain, any`},
-		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x", "https://example.com/"}, command.ExitUsage, "--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
-		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"}, command.ExitUsage, `--dialect: "bing" is not one of google, yandex`},
+		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x",
+			"https://example.com/"}, command.ExitUsage,
+			"--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
+		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"},
+			command.ExitUsage, `--dialect: "bing" is not one of google, yandex`},
 		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, command.ExitUsage, "choose one"},
 		{"resume of nothing", []string{"crawl", data, "--resume"}, command.ExitUsage, "holds no crawl to resume"},
-		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, command.ExitUsage, "missing.yaml: no such file"},
-		{"bad project file", []string{"crawl", data, "-c", project}, command.ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
-		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", daemontest.MinimalProject+"handler: books\n")}, command.ExitUsage,
+		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, command.ExitUsage,
+			"missing.yaml: no such file"},
+		{"bad project file", []string{"crawl", data, "-c", project}, command.ExitUsage,
+			`p.yaml:3:19: limits.workers: "none" is not a whole number`},
+		{"handler of the plain command",
+			[]string{"crawl", data, "-c", testfile.Write(t, "h.yaml", daemontest.MinimalProject+"handler: books\n")},
+			command.ExitUsage,
 			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -181,7 +217,8 @@ func TestExitCodes(t *testing.T) {
 // Flags override the project file, a flag replaces a whole list, and URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := crawlOptions{projectFlags: project.AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", daemontest.MinimalProject+`
+	s := crawlOptions{projectFlags: project.AddFieldFlags(fs),
+		configFile: testfile.Write(t, "p.yaml", daemontest.MinimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}

@@ -39,7 +39,8 @@ func TestCommandsAskRunningCrawl(t *testing.T) {
 	end := sync.OnceFunc(func() { close(release) })
 	defer end()
 	v := daemontest.NewWebFixture(t, slowShopSite(asked, release))
-	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {ledger: true}\nscope: {max_depth: 1}\nlimits: {workers: 1}\n")
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {ledger: true}\nscope: "+
+		"{max_depth: 1}\nlimits: {workers: 1}\n")
 	var crawl commandResult
 	var crawling sync.WaitGroup
 	defer crawling.Wait()
@@ -59,11 +60,14 @@ func TestCommandsAskRunningCrawl(t *testing.T) {
 	ask("explain", "--fetch", "http://shop.example/").want(t, command.ExitUsage, "--fetch: the crawl is running")
 	ask("frontier", "stats").want(t, command.ExitDone, "frontier.db", "robots.db")
 	ask("frontier", "list", "--state=queued").want(t, command.ExitDone, "http://shop.example/slow")
-	ask("frontier", "add", "http://shop.example/added", "http://elsewhere.example/").want(t, command.ExitDone, "1 new, 0 known already, 1 refused")
+	ask("frontier", "add", "http://shop.example/added", "http://elsewhere.example/").want(t, command.ExitDone,
+		"1 new, 0 known already, 1 refused")
 	ask("ledger", "show", "--url=http://shop.example/").want(t, command.ExitDone, "GET http://shop.example/  200")
-	ask("ledger", "show", "--url=http://none.example/").want(t, command.ExitCheckFailed, "the ledger has no record of http://none.example/")
+	ask("ledger", "show", "--url=http://none.example/").want(t, command.ExitCheckFailed,
+		"the ledger has no record of http://none.example/")
 	ask("frontier", "compact").want(t, command.ExitFailed, "stop it first")
-	if text := ask("report", "--format=jsonl").stdout; !strings.HasPrefix(text, `{"type":"totals",`) || strings.Count(text, `{"type":"host",`) != 1 {
+	if text := ask("report", "--format=jsonl").stdout; !strings.HasPrefix(text, `{"type":"totals",`) ||
+		strings.Count(text, `{"type":"host",`) != 1 {
 		t.Errorf("the report is %s", text)
 	}
 	r := decodeJSON[api.CrawlReport](t, ask("report", "--format=json").stdout)
@@ -118,17 +122,21 @@ func TestCommandsAskDaemon(t *testing.T) {
 		} {
 			runCommand(t, slices.Concat(q.args, where)...).want(t, command.ExitDone, q.says)
 		}
-		runCommand(t, slices.Concat([]string{"report", "--host=none.example"}, where)...).want(t, command.ExitFailed, "shop knows no host none.example")
+		runCommand(t, slices.Concat([]string{"report", "--host=none.example"}, where)...).want(t, command.ExitFailed,
+			"shop knows no host none.example")
 	}
 	for _, where := range [][]string{{"--data", dir}, {"--server", s.server.URL, "--token-file", s.writeToken()}} {
-		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitUsage, "the daemon has 2 projects: choose one with --project: other, shop")
+		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitUsage,
+			"the daemon has 2 projects: choose one with --project: other, shop")
 		runCommand(t, append([]string{"report", "--project=none"}, where...)...).want(t, command.ExitFailed, "none")
 	}
 	f.Stop()
 	runCommand(t, "report", "--data", dir).want(t, command.ExitUsage, "choose one with --project: other, shop")
 	for _, where := range [][]string{{"--data", dir, "--project=shop"}, {"--data", projectDir}} {
 		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitDone, "shop.example")
-		runCommand(t, append([]string{"ledger", "show", "--host=shop.example"}, where...)...).want(t, command.ExitDone, "GET http://shop.example/a  200")
+		runCommand(t, append([]string{"ledger", "show", "--host=shop.example"}, where...)...).want(t, command.ExitDone,
+			"GET http://shop.example/a  200")
 	}
-	runCommand(t, "report", "--data", t.TempDir(), "--project=shop").want(t, command.ExitUsage, "is not the data directory of a daemon")
+	runCommand(t, "report", "--data", t.TempDir(), "--project=shop").want(t, command.ExitUsage,
+		"is not the data directory of a daemon")
 }

@@ -49,12 +49,14 @@ type serveOptions struct {
 func (a *program) newServeCommand() *cobra.Command {
 	var s serveOptions
 	c := &cobra.Command{
-		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
+		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample,
+		Args: command.ArgsOrUsageError(cobra.NoArgs),
 	}
 	fs := c.Flags()
 	command.AddDataFlag(fs, &s.DataDir)
 	fs.StringVar(&s.ProjectFilesDir, "projects", "projects", "read the project files NAME.yaml in the directory `DIR`")
-	fs.BoolVar(&s.StartNewProjects, "start-new", false, "start each new project at once (default: new projects are stopped)")
+	fs.BoolVar(&s.StartNewProjects, "start-new", false,
+		"start each new project at once (default: new projects are stopped)")
 	addBodyMemoryFlag(fs, &s.bodyMemory)
 	s.APIProjectRestrictions.AddFlags(fs)
 	s.listenOptions.AddFlags(fs)
@@ -83,7 +85,8 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	if err := g.AttachDaemon(d, s.listenOptions); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir, "listen", g.APIListener.Addr().String())
+	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir, "listen",
+		g.APIListener.Addr().String())
 	if err := server.NotifySystemd("READY=1"); err != nil {
 		a.Log.Warn("cannot notify the service manager that the daemon is ready", "error", err)
 	}
@@ -116,7 +119,8 @@ func (a *program) shutDown(d *supervisor.Supervisor) error {
 	for isRepeated := false; ; isRepeated = true {
 		select {
 		case err := <-closed:
-			return errors.Join(err, &command.ExitError{Code: command.ExitStopped, Err: errors.New("ended: nothing is lost, and running projects continue when the daemon starts again")})
+			return errors.Join(err, &command.ExitError{Code: command.ExitStopped,
+				Err: errors.New("ended: nothing is lost, and running projects continue when the daemon starts again")})
 		case <-a.Signals:
 			if isRepeated { // a callback ignores its context; the state is as safe as after a crash
 				os.Exit(command.ExitStopped)

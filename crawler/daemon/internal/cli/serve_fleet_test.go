@@ -36,7 +36,8 @@ type daemonGroup struct {
 
 // startDaemonGroup starts the given number of daemons, which run the project "shop" on a web. They end
 // with the test.
-func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string, more ...string) *daemonGroup {
+func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string,
+	more ...string) *daemonGroup {
 	t.Helper()
 	ip, _, err := net.SplitHostPort(c.Addrs()[0])
 	if err != nil {
@@ -44,8 +45,9 @@ func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Clus
 	}
 	s := &daemonGroup{fleet: newFleet(t, web, ""), hostIP: ip, projectFilesDir: t.TempDir()}
 	f := &daemontest.WebFixture{Web: web, Addr: s.addr, Dir: s.dir}
-	text := f.ProjectYAML("'"+strings.Join(web.CrawlSettings.Seeds, "', '")+"'", append([]string{daemontest.RedisField(c, redis), "scope: {max_depth: 100000}",
-		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
+	text := f.ProjectYAML("'"+strings.Join(web.CrawlSettings.Seeds, "', '")+"'",
+		append([]string{daemontest.RedisField(c, redis), "scope: {max_depth: 100000}",
+			fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
 	if err := os.WriteFile(filepath.Join(s.projectFilesDir, "shop.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,8 @@ func (s *daemonGroup) startDaemon(i int) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	c, stderr := newCommandProcess(s.t, "serve", "--listen", addr, "--data", s.dataDir(i), "--projects", s.projectFilesDir, "--log-level=error")
+	c, stderr := newCommandProcess(s.t, "serve", "--listen", addr, "--data", s.dataDir(i), "--projects",
+		s.projectFilesDir, "--log-level=error")
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -133,7 +136,9 @@ func (s *daemonGroup) readyStatus(i int) int {
 func (s *daemonGroup) waitForState(state api.ProjectState) {
 	s.t.Helper()
 	for i := range s.clients {
-		daemontest.WaitUntil(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.getProject(i).State == state })
+		daemontest.WaitUntil(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool {
+			return s.getProject(i).State == state
+		})
 	}
 }
 
@@ -230,7 +235,8 @@ func (s *daemonGroup) addURLsUntilShared(hosts, pages int) (given []string) {
 // postURLs adds URLs, one a line, through a daemon.
 func (s *daemonGroup) postURLs(i int, lines string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.clients[i].Server+"/api/v1/projects/shop/urls", strings.NewReader(lines))
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost,
+		s.clients[i].Server+"/api/v1/projects/shop/urls", strings.NewReader(lines))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -255,7 +261,9 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 1, 0)
 	s := startDaemonGroup(t, 2, fleetWeb(20, 40), c, ", durability: none, lease: 2s")
-	daemontest.WaitUntil(t, "both visit pages", func() bool { return s.getProject(0).Stats.Pages > 5 && s.getProject(1).Stats.Pages > 5 })
+	daemontest.WaitUntil(t, "both visit pages", func() bool {
+		return s.getProject(0).Stats.Pages > 5 && s.getProject(1).Stats.Pages > 5
+	})
 	if err := c.Nodes()[0].Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +277,8 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 			t.Errorf("readyz of daemon %d: %d", i, ready)
 		}
 		var problem *api.Problem
-		if _, err := s.clients[i].Hosts(t.Context(), "shop", api.HostQuery{}); !errors.As(err, &problem) || problem.Status != 503 {
+		if _, err := s.clients[i].Hosts(t.Context(), "shop", api.HostQuery{}); !errors.As(err, &problem) ||
+			problem.Status != 503 {
 			t.Errorf("hosts of daemon %d: %v, want a problem of status 503", i, err)
 		}
 	}
@@ -297,7 +306,8 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 	var seeds []string
 	for h := range hosts {
 		for _, domain := range []string{"braked.example", "free.example"} {
-			site := crawltest.Site{Host: fmt.Sprintf("h%d.%s", h, domain), Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}
+			site := crawltest.Site{Host: fmt.Sprintf("h%d.%s", h, domain),
+				Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}
 			if domain == "braked.example" {
 				site.Latency.Base = latency
 			}
@@ -334,13 +344,17 @@ func TestServeFleetBrakes(t *testing.T) {
 			t.Errorf("the crawl ended with %v:\n%s", err, stderr)
 		}
 	})
-	daemontest.WaitUntil(t, "all hosts are visited", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	daemontest.WaitUntil(t, "all hosts are visited", func() bool {
+		return len(s.openRequests("braked.example")) == brakedHosts
+	})
 	brakeRequest := api.BrakeRequest{WithSubdomains: true, Stop: true, Reason: "its owner asked"}
 	if _, err := s.clients[0].SetBrake(t.Context(), "braked.example", brakeRequest); err != nil {
 		t.Fatal(err)
 	}
 	on := time.Now()
-	daemontest.WaitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
+	daemontest.WaitUntil(t, "all requests are broken off", func() bool {
+		return len(s.openRequests("braked.example")) == 0
+	})
 	broken := time.Since(on)
 	if broken > latency/2 {
 		t.Errorf("requests were broken off after %v", broken)
@@ -361,14 +375,20 @@ func TestServeFleetBrakes(t *testing.T) {
 	for i := range s.clients {
 		daemontest.WaitUntil(t, "the brake is lifted everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
 	}
-	daemontest.WaitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	daemontest.WaitUntil(t, "all hosts are visited again", func() bool {
+		return len(s.openRequests("braked.example")) == brakedHosts
+	})
 
 	brakeRequest.Expires = time.Now().Add(2 * time.Second)
 	if _, err := s.clients[2].SetBrake(t.Context(), "braked.example", brakeRequest); err != nil {
 		t.Fatal(err)
 	}
-	daemontest.WaitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
-	daemontest.WaitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	daemontest.WaitUntil(t, "all requests are broken off", func() bool {
+		return len(s.openRequests("braked.example")) == 0
+	})
+	daemontest.WaitUntil(t, "all hosts are visited again", func() bool {
+		return len(s.openRequests("braked.example")) == brakedHosts
+	})
 	for i := range s.clients {
 		daemontest.WaitUntil(t, "the brake has expired everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
 	}
@@ -409,7 +429,8 @@ func TestServeFleetLimits(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 1, 1)
 	const limit, rate = 151, 25 // rate is in requests a second, so low that delays of a busy machine hardly count
-	s := startDaemonGroup(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
+	s := startDaemonGroup(t, 4, fleetWeb(40, 50), c, "",
+		fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
 	s.waitForState(api.StatePaused)
 	if n := len(daemontest.RequestedPages(s.web.Log())); n != limit {
 		t.Errorf("%d pages were requested, want %d", n, limit)
@@ -423,7 +444,9 @@ func TestServeFleetLimits(t *testing.T) {
 		t.Errorf("it pauses for %q", p.StateReason)
 	}
 	s.doAll(api.ActionResume)
-	daemontest.WaitUntil(t, "the crawl continues", func() bool { return len(daemontest.RequestedPages(s.web.Log())) > limit })
+	daemontest.WaitUntil(t, "the crawl continues", func() bool {
+		return len(daemontest.RequestedPages(s.web.Log())) > limit
+	})
 	s.waitForState(api.StatePaused)
 	if n := len(daemontest.RequestedPages(s.web.Log())); n != 2*limit {
 		t.Errorf("%d pages were requested, want %d", n, 2*limit)
@@ -441,7 +464,8 @@ func (s *daemonGroup) checkRate(rate float64) {
 		for j := i; j < len(log); j++ {
 			limit := rate*log[j].Start.Sub(first.Start).Seconds() + float64(2*len(s.clients))
 			if n := j - i + 1; float64(n) > limit {
-				s.t.Errorf("%d requests were made in %v, at most %.1f a second are allowed", n, log[j].Start.Sub(first.Start), rate)
+				s.t.Errorf("%d requests were made in %v, at most %.1f a second are allowed", n,
+					log[j].Start.Sub(first.Start), rate)
 				return
 			}
 		}

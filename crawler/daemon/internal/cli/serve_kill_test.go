@@ -42,14 +42,16 @@ func TestServeKill(t *testing.T) {
 		for _, h := range hosts {
 			seeds = append(seeds, "http://"+daemontest.KillTestHostName(h)+"/")
 		}
-		f.PutProjectFile(name, f.ProjectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
+		f.PutProjectFile(name, f.ProjectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}",
+			"scope: {max_depth: 100}"))
 	}
 	f.Start(false)
 	for name := range projects {
 		f.DoActions(name, api.ActionStart)
 	}
 	f.DoActions("five", api.ActionPause)
-	if err := f.SetBrake(t.Context(), api.Brake{Host: daemontest.KillTestHostName(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
+	if err := f.SetBrake(t.Context(), api.Brake{Host: daemontest.KillTestHostName(5), Stop: true,
+		Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	f.WaitForState("five", api.StatePaused)
@@ -68,13 +70,16 @@ func TestServeKill(t *testing.T) {
 		case "five":
 			f.WaitForState(name, api.StatePaused)
 		case "four":
-			daemontest.WaitUntil(t, "four has visited all that it may", func() bool { return missingPages(t, f, name, projects[name][:1]) == nil })
+			daemontest.WaitUntil(t, "four has visited all that it may", func() bool {
+				return missingPages(t, f, name, projects[name][:1]) == nil
+			})
 		default:
 			f.WaitForState(name, api.StateDone)
 		}
 	}
 	brakes, err := f.Brakes(t.Context())
-	if err != nil || len(brakes) != 1 || brakes[0].Host != daemontest.KillTestHostName(5) || brakes[0].Reason != "its owner asked" {
+	if err != nil || len(brakes) != 1 || brakes[0].Host != daemontest.KillTestHostName(5) ||
+		brakes[0].Reason != "its owner asked" {
 		t.Errorf("brakes %+v, %v; want the one that was set", brakes, err)
 	}
 	f.Stop()
@@ -93,7 +98,8 @@ func TestServeKill(t *testing.T) {
 			}
 		}
 	}
-	report := f.Web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum", RestartTimes: starts, CrashLossWindow: maxUnflushedAge, AllowRevisits: true})
+	report := f.Web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
+		RestartTimes: starts, CrashLossWindow: maxUnflushedAge, AllowRevisits: true})
 	if !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}
@@ -106,7 +112,8 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	f.T.Helper()
 	started = time.Now()
 	before, more := len(f.Web.Log()), 1+rnd.IntN(40)
-	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--log-level=error")
+	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects",
+		f.ProjectFilesPath(), "--log-level=error")
 	if err := c.Start(); err != nil {
 		f.T.Fatal(err)
 	}
@@ -136,9 +143,12 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 // missingPages returns the pages of the given hosts that are missing in the output of a project.
 func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
+	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t,
+		filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.Web.ReachablePages() {
-		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+daemontest.KillTestHostName(h)+"/") })
+		here := slices.ContainsFunc(hosts, func(h int) bool {
+			return strings.HasPrefix(url, "http://"+daemontest.KillTestHostName(h)+"/")
+		})
 		moved := strings.HasSuffix(url, "/moved") // a host of another project redirects to it
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
 			pages = append(pages, url)
@@ -154,9 +164,11 @@ func TestServeSignals(t *testing.T) {
 	}
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))
-	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}",
+		"scope: {max_depth: 1000}"))
 	manager := daemontest.ListenAsSystemd(t)
-	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
+	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects",
+		f.ProjectFilesPath(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -165,8 +177,10 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("the service manager gets %q", got)
 	}
 	daemontest.WaitUntil(t, "it crawls", func() bool { return len(f.Web.Log()) > 5 })
-	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath())
-	if err := second.Run(); err == nil || !strings.Contains(stderrText.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
+	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(),
+		"--projects", f.ProjectFilesPath())
+	if err := second.Run(); err == nil ||
+		!strings.Contains(stderrText.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
 		t.Errorf("a second daemon on the same data ends with %v: %s", err, stderrText)
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
@@ -180,7 +194,8 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.Web.Log())
-	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
+	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "a",
+		datadir.OutputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

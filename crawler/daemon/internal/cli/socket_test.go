@@ -42,7 +42,8 @@ func TestSocket(t *testing.T) {
 	if err := os.Chmod(dir.Path(server.TokenFile), 0); err != nil { // the socket needs no token
 		t.Fatal(err)
 	}
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, command.ExitDone, "a.example: stopped")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t,
+		command.ExitDone, "a.example: stopped")
 	runCommand(t, "top", "--data", string(dir)).want(t, command.ExitDone, "a.example", "they wrote")
 	audit, err := os.ReadFile(dir.Path(datadir.AuditFile))
 	if err != nil {

@@ -94,7 +94,8 @@ var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)
 func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	var stderr syncBuffer
-	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath(),
+	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(),
+		"--projects", f.ProjectFilesPath(),
 		"--start-new"}, args...)...)
 	c.Stdout, c.Stderr = io.Discard, &stderr
 	if err := c.Start(); err != nil {
@@ -102,7 +103,10 @@ func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr 
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	var m []string
-	waitWithOutput(t, "the daemon", &stderr, func() bool { m = listenAddrPattern.FindStringSubmatch(stderr.String()); return m != nil })
+	waitWithOutput(t, "the daemon", &stderr, func() bool {
+		m = listenAddrPattern.FindStringSubmatch(stderr.String())
+		return m != nil
+	})
 	return m[1]
 }
 
@@ -116,7 +120,8 @@ func (f *commandFixture) clientFrom(t *testing.T, addr, from string) *api.Client
 	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	transport := &http.Transport{DialContext: d.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Transport: transport}}
+	return &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token)),
+		HTTP: &http.Client{Transport: transport}}
 }
 
 // While clients without a token hold and reopen as many idle connections as they can, a brake takes
@@ -126,7 +131,8 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 100_000), daemontest.ChainSite("b.example", 100_000))
 	for _, name := range []string{"a", "b"} {
-		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}",
+			"scope: {max_depth: 1000000}"))
 	}
 	limits := []string{"--stranger-connections=100"} // fewer than the idle clients of the default test
 	if *idleConns >= fullIdleConns {
@@ -140,14 +146,16 @@ func TestStrangers(t *testing.T) {
 	startIdleClients(t, addr, *idleConns)
 
 	begin := time.Now()
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.WebFixture.DataDir()).want(t, command.ExitDone, "a.example: stopped")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.WebFixture.DataDir()).want(t,
+		command.ExitDone, "a.example: stopped")
 	bySocket := f.checkNoLaterVisits("a", begin)
 	begin = time.Now()
 	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {
 		t.Fatal(err)
 	}
 	byTCP := f.checkNoLaterVisits("b", begin)
-	t.Logf("%d strangers: a brake takes effect in %v by the socket, in %v by TCP from 127.0.0.2", *idleConns, bySocket, byTCP)
+	t.Logf("%d strangers: a brake takes effect in %v by the socket, in %v by TCP from 127.0.0.2",
+		*idleConns, bySocket, byTCP)
 	if *idleConns >= fullIdleConns && max(bySocket, byTCP) > maxBrakeTime {
 		t.Errorf("that is more than %v", maxBrakeTime)
 	}

@@ -40,7 +40,8 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		"duplicates: %d with the body of another page, %d naming another URL as canonical",
 		st.DuplicateBodies, st.NonCanonical)
 	s.WriteLineIf(st.HTTPSUpgrades > 0, "links to http upgraded to https: %d", st.HTTPSUpgrades)
-	s.WriteLineIf(st.Revisits > 0, "revisits: %d, unchanged (including sitemaps): %d, scheduled earlier by sitemaps: %d",
+	s.WriteLineIf(st.Revisits > 0, "revisits: %d, unchanged (including sitemaps): %d, scheduled earlier by "+
+		"sitemaps: %d",
 		st.Revisits, st.Unchanged, st.RescheduledBySitemap)
 	s.WriteLineIf(st.Panics > 0, "callbacks that panicked: %d; the log says where", st.Panics)
 	// What is left for another run.
@@ -49,13 +50,16 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	case err != nil:
 		s.WriteLine("left: unknown: %v", err)
 	case c.SuspendedURLs > 0:
-		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, require too long a delay or have reached a limit",
+		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, require too long a delay or have "+
+			"reached a limit",
 			c.QueuedURLs, c.SuspendedURLs)
 	default:
 		s.WriteLine("left: %d queued", c.QueuedURLs)
 	}
-	s.WriteLineIf(c.AwaitingRevisit > 0, "resting until their revisit: %d%s", c.AwaitingRevisit, firstRevisitText(runErr))
-	s.WriteLineIf(c.ParkedURLs > 0, "parked: %d that robots.txt disallows or the scope excludes, until that changes", c.ParkedURLs)
+	s.WriteLineIf(c.AwaitingRevisit > 0, "resting until their revisit: %d%s",
+		c.AwaitingRevisit, firstRevisitText(runErr))
+	s.WriteLineIf(c.ParkedURLs > 0, "parked: %d that robots.txt disallows or the scope excludes, until that changes",
+		c.ParkedURLs)
 	return s.String()
 }
 
@@ -97,19 +101,23 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	// A limit or a signal: the crawl is healthy and can continue.
 	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(runErr, stop) {
-			return &command.ExitError{Code: command.ExitStopped, Err: fmt.Errorf("stopped: %w. Nothing is lost; to continue:\n  %s", runErr, j.resumeCommand())}
+			return &command.ExitError{Code: command.ExitStopped,
+				Err: fmt.Errorf("stopped: %w. Nothing is lost; to continue:\n  %s", runErr, j.resumeCommand())}
 		}
 	}
 	// Done, or only suspended hosts are left: that is a failure if the crawl got no page at all.
 	switch {
 	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft):
 		return nil
-	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) && (j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
+	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) &&
+		(j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
 		return nil
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return runErr
 	}
-	return &command.ExitError{Code: command.ExitFailed, Err: fmt.Errorf("%w\nWhat was written is kept. Remove the cause, then continue with:\n  %s", runErr, j.resumeCommand())}
+	return &command.ExitError{Code: command.ExitFailed,
+		Err: fmt.Errorf("%w\nWhat was written is kept. Remove the cause, then continue with:\n  %s",
+			runErr, j.resumeCommand())}
 }
 
 // mayHaveReachedHostLimits reports whether earlier runs may have used up scope.max_pages_per_host

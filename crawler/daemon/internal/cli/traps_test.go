@@ -38,7 +38,8 @@ func trapSite() []crawltest.Site {
 			},
 		}),
 		Pages: map[string]crawltest.PageFunc{
-			"/index.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("sitemapindex", "http://maps.example/map.xml"))),
+			"/index.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml",
+				sitemapXML("sitemapindex", "http://maps.example/map.xml"))),
 			"/shop": func(r crawltest.PageRequest) crawltest.Response {
 				var links []string
 				for i := range 5 {
@@ -60,7 +61,8 @@ func trapSite() []crawltest.Site {
 			return page("/cart;jsessionid=2B")
 		},
 	}, {Host: "maps.example", Pages: map[string]crawltest.PageFunc{
-		"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
+		"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml",
+			sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
 }
 
 // TestTrapsOverSockets crawls trapSite over sockets: the crawl visits every product once and every
@@ -70,7 +72,8 @@ func TestTrapsOverSockets(t *testing.T) {
 	v := daemontest.NewWebFixture(t, trapSite()...)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
-	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone,
+		"out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
 		"redirects: 5, of them to new URLs: 4",
 		`reason=pattern_urls why="more than 10 URLs as /day/#" url=http://mall.example/day/11 field=scope.max_urls_per_pattern`,
 		"reason=redirects", "reason=calendar")
@@ -84,17 +87,23 @@ func TestTrapsOverSockets(t *testing.T) {
 	for i := range 5 {
 		want = append(want, fmt.Sprintf("http://mall.example/maze/%d", i+1))
 	}
-	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
+	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart",
+		"http://mall.example/listed")
 	slices.Sort(want)
-	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+	if got := daemontest.SortedURLs(daemontest.ReadRecords(t,
+		filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Refused when found",
-		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
+		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#",
+		"more than 4 redirects in a row",
 		"such as http://mall.example/maze/6", "another host than the seeds'",
-		"Session IDs stripped from URLs when found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
+		"Session IDs stripped from URLs when found",
+		"session_id  mall.example  the id of a session in the path is taken off  such as "+
+			"http://mall.example/cart;jsessionid=1A")
 	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, command.ExitDone, "pattern_urls")
-	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, command.ExitDone, "a calendar of the year 2100 (calendar)")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, command.ExitDone,
+		"a calendar of the year 2100 (calendar)")
 }
 
 // A redirect does not count as a link: the target of a seed's redirect has the depth of the seed. A
@@ -105,6 +114,7 @@ func TestSeedThatRedirects(t *testing.T) {
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
 	}})
-	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, command.ExitDone,
+	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t,
+		command.ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
 }

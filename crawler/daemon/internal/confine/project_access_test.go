@@ -12,7 +12,8 @@ import (
 func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
-	c := &ProjectAccess{OutputRoot: alias, ProtectedDataDir: filepath.Join(real, "data"), ProjectFilesDir: filepath.Join(real, "projects")}
+	c := &ProjectAccess{OutputRoot: alias, ProtectedDataDir: filepath.Join(real, "data"),
+		ProjectFilesDir: filepath.Join(real, "projects")}
 	c.ProjectDir = filepath.Join(c.ProtectedDataDir, datadir.ProjectsDir, "p")
 	for _, dir := range []string{c.ProjectDir, c.ProjectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -22,7 +23,8 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	if err := os.Symlink(real, alias); err != nil {
 		t.Fatal(err)
 	}
-	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
+	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false,
+		"data/projects/other": false, "projects": false} {
 		root, err := c.OpenOutputDir(filepath.Join(alias, dir), datadir.PrivateFileMode)
 		if (err == nil) != open {
 			t.Errorf("%s: %v, want it open: %v", dir, err, open)

@@ -42,7 +42,8 @@ func FillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 	}
 	for i, l := range leases {
 		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt}[i%3]
-		host := storage.HostState{Due: now.Add(time.Duration(i) * time.Second), LostVisitDelay: time.Second, EncodedStats: hostStats}
+		host := storage.HostState{Due: now.Add(time.Duration(i) * time.Second),
+			LostVisitDelay: time.Second, EncodedStats: hostStats}
 		ack := storage.Ack{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour), HostState: &host}
 		err := store.Ack(context.Background(), []storage.Ack{ack})
 		if err != nil {

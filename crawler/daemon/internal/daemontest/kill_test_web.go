@@ -36,7 +36,8 @@ func KillTestWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web 
 func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site {
 	// Site 0 has a Crawl-delay, and the robots.txt of site 1 is behind a redirect.
 	host := KillTestHostName(i)
-	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
+	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0),
+		map[string]crawltest.PageFunc{}
 	if i == 0 {
 		text, requiredDelay = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
 	}
@@ -56,7 +57,8 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 	pages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
 	pages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/0"))
 	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
-		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+
+			`/listed</loc></url></urlset>`))
 	pages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
 	if rnd != nil {
 		addFaults(rnd, pages, n)
@@ -78,7 +80,8 @@ func addFaults(rnd *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
 	}
 	for i, p := range rnd.Perm(n)[:6] {
 		path := fmt.Sprintf("/%d", p)
-		page, slow, fault := pages[path], time.Duration(rnd.Int64N(int64(300*time.Millisecond))), faults[rnd.IntN(len(faults))]
+		page, slow, fault := pages[path], time.Duration(rnd.Int64N(int64(300*time.Millisecond))),
+			faults[rnd.IntN(len(faults))]
 		pages[path] = func(r crawltest.PageRequest) crawltest.Response {
 			if i == 0 && r.NthForURL == 1 {
 				return fault

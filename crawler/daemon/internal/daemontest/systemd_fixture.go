@@ -10,7 +10,8 @@ import (
 // ListenAsSystemd returns a socket that receives notifications, as the service manager does.
 func ListenAsSystemd(t *testing.T) *net.UnixConn {
 	t.Helper()
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	conn, err := net.ListenUnixgram("unixgram",
+		&net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}

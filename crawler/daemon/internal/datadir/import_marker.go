@@ -44,7 +44,8 @@ func RequireCompleteImport(frontier StoreInspectorImporter) error {
 	defer cancel()
 	m, imported, err := ReadImportMarker(ctx, frontier)
 	if err == nil && imported && !m.Complete {
-		err = usage.Errorf("only a part of this crawl was imported: repeat decorum frontier import with the whole export")
+		err = usage.Errorf("only a part of this crawl was imported: repeat decorum frontier import with the whole " +
+			"export")
 	}
 	return err
 }

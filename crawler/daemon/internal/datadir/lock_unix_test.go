@@ -51,7 +51,8 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 		if err := os.RemoveAll(dir.Path(name)); err != nil {
 			t.Fatal(err)
 		}
-		if second, err := lockWithFile(t, string(dir), name, ""); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		if second, err := lockWithFile(t, string(dir), name, ""); err == nil ||
+			!strings.Contains(err.Error(), "in use by another process") {
 			t.Errorf("with %s removed: %v", name, err)
 			second.Close()
 		}

@@ -52,7 +52,8 @@ func (k DurableOutputLengths) Find(name string) OutputFileCheckpoint {
 	path := k.stateDir.PathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return OutputFileCheckpoint{OutputFileExtent: f, IsRecorded: true, UncheckedSinceUncleanClose: k.UncheckedSinceUncleanClose}
+			return OutputFileCheckpoint{OutputFileExtent: f, IsRecorded: true,
+				UncheckedSinceUncleanClose: k.UncheckedSinceUncleanClose}
 		}
 	}
 	return OutputFileCheckpoint{}
@@ -74,7 +75,8 @@ func (d StateDir) ReadDurableOutputLengths(p project.Project) (k DurableOutputLe
 }
 
 // DurableOutputLengthsFromStores returns the records of the output files from the open stores s.
-func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlStores) (k DurableOutputLengths, err error) {
+func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context,
+	s CrawlStores) (k DurableOutputLengths, err error) {
 	if s.IsRemote {
 		return d.readOutputLengths()
 	}
@@ -143,7 +145,8 @@ func (d StateDir) readOutputLengths() (k DurableOutputLengths, err error) {
 		err = json.Unmarshal(text, &k.files)
 	}
 	if err != nil {
-		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl repairs the ends of its output files without it",
+		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl repairs the ends of its output files "+
+			"without it",
 			d.Path(outputLengthsFile), err)
 	}
 	return k, nil

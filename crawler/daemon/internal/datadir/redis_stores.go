@@ -20,7 +20,8 @@ import (
 // RedisOptions returns the options for the Redis servers of a project. It reads the files that r names with
 // open.
 func RedisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
-	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
+	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions,
+		Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
 		text, err := inputfile.ReadSmall(open, r.PasswordFile)
 		if err != nil {
@@ -54,7 +55,8 @@ const RedisOpenTimeout = 30 * time.Second
 func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s CrawlStores, err error) {
 	dir := StateDir(p.Store.Path)
 	if _, err := os.Stat(dir.Path(StoreFile)); err == nil {
-		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
+		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that "+
+			"out, or name another directory with --data",
 			dir.Path(StoreFile))
 	}
 	opts, err := RedisOptions(&p.Store.Redis, open)
@@ -72,7 +74,8 @@ func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.O
 			return l.saveIfDue()
 		}
 	}
-	opts.PostInterruptionDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
+	opts.PostInterruptionDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay,
+		boltOpts.BeforeWrite, boltOpts.OnDamaged
 	// Open the two stores, and mark the directory last.
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
 	s.IsRemote = true

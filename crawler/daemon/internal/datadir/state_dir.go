@@ -104,20 +104,23 @@ func (d StateDir) CheckResumeOrFresh(resume, startFresh bool) error {
 	case resume && !hasCrawl:
 		return d.NewNoCrawlError()
 	case hasCrawl && !resume && !startFresh:
-		return usage.Errorf("%s already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one", d)
+		return usage.Errorf("%s already holds a crawl: --resume continues it, --fresh moves its files aside and "+
+			"starts a new one", d)
 	}
 	return nil
 }
 
 // NewNoCrawlError returns the error of --resume for a directory without a crawl.
 func (d StateDir) NewNoCrawlError() error {
-	return usage.Errorf("%s holds no crawl to resume: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
+	return usage.Errorf("%s holds no crawl to resume: leave out --resume to start one (with --fresh if files of an "+
+		"earlier one are in the way), or name another directory with --data", d)
 }
 
 // MoveOldCrawl moves the crawl's files, and the files of its output that rotatedOutputs names, into a new
 // subdirectory called before-TIME-…. It deletes nothing. It leaves the lock file.
 func (d StateDir) MoveOldCrawl(now time.Time, rotatedOutputs []string) error {
-	files := []string{StoreFile, RobotsFile, redisFile, outputLengthsFile, ProjectFile, OutputFile, BodiesDir, LedgerDir}
+	files := []string{StoreFile, RobotsFile, redisFile, outputLengthsFile, ProjectFile,
+		OutputFile, BodiesDir, LedgerDir}
 	files = append(files, rotatedOutputs...)
 	movedDir := ""
 	for _, file := range files {
@@ -166,7 +169,8 @@ func EncodeProject(p project.Project) ([]byte, error) {
 	})
 	text, e := yaml.Marshal(p)
 	if len(text) > project.MaxFileSize {
-		e = usage.Errorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
+		e = usage.Errorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into " +
+			"seed_files")
 	} else if _, exceeded := yamllimit.Tokenize(string(text), ""); exceeded != nil {
 		e = usage.Errorf("--resume could not read the project: %s", exceeded.Problem)
 	}

@@ -28,7 +28,8 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Frontier.Add(t.Context(), []storage.Entry{{URL: u}}, 0)
-	if err = errors.Join(err, s.Robots.SetNote(t.Context(), u.Origin(), "rules", []byte("allow")), s.Frontier.Flush(t.Context())); err != nil {
+	if err = errors.Join(err, s.Robots.SetNote(t.Context(), u.Origin(), "rules", []byte("allow")),
+		s.Frontier.Flush(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	killed, err := os.ReadFile(filepath.Join(p.Store.Path, RobotsFile))

@@ -68,8 +68,10 @@ func SharedBrakesID(r *project.RedisSettings) string {
 
 // NewCrossProcessBrakes returns shared brakes over values that are open, for tests. It starts no
 // goroutine: the caller calls Sync.
-func NewCrossProcessBrakes(id string, values sharedValueStore, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
-	c := &CrossProcessBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{}), cancelPoll: func() {}}
+func NewCrossProcessBrakes(id string, values sharedValueStore, merge mergeBrakesFunc,
+	log *slog.Logger) *CrossProcessBrakes {
+	c := &CrossProcessBrakes{StoreID: id, values: values, merge: merge, log: log,
+		storeOpened: make(chan struct{}), cancelPoll: func() {}}
 	close(c.storeOpened)
 	return c
 }
@@ -77,7 +79,8 @@ func NewCrossProcessBrakes(id string, values sharedValueStore, merge mergeBrakes
 // StartCrossProcessBrakes starts a goroutine that opens the shared store of settings r, retrying until
 // that succeeds, and then passes its brakes to merge after every change. The caller must call Close.
 // confinement limits the files that r names.
-func StartCrossProcessBrakes(r project.RedisSettings, confinement *confine.ProjectAccess, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
+func StartCrossProcessBrakes(r project.RedisSettings, confinement *confine.ProjectAccess, merge mergeBrakesFunc,
+	log *slog.Logger) *CrossProcessBrakes {
 	c := &CrossProcessBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storage.Store, sharedValueStore, error) {
 		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)
@@ -128,7 +131,8 @@ func (c *CrossProcessBrakes) poll(ctx context.Context) {
 			break
 		}
 		if wait == 0 {
-			c.log.Error("the brakes of other processes cannot be read; until then, projects in Redis visit nothing", "redis", c.StoreID, "error", err)
+			c.log.Error("the brakes of other processes cannot be read; until then, projects in Redis visit nothing",
+				"redis", c.StoreID, "error", err)
 		}
 	}
 	// Count the age of the copy from the start of the read: a brake may be set while it is under way.

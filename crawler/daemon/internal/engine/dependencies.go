@@ -26,7 +26,8 @@ type Dependencies struct {
 // BoltOptions returns the options with which the store of project p is opened. The store calls before
 // each time before it writes: see bolt.Options.BeforeWrite.
 func (e *Dependencies) BoltOptions(p project.Project, before func() error) bolt.Options {
-	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: e.LogStoreWriteState, OnDamaged: e.LogStoreDamage}
+	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before,
+		OnStallChange: e.LogStoreWriteState, OnDamaged: e.LogStoreDamage}
 }
 
 // LogStoreWriteState logs a change of a store's health: that it cannot write for now, that it has failed
@@ -44,7 +45,8 @@ func (e *Dependencies) LogStoreWriteState(err error) {
 
 // LogStoreDamage logs a record in the store that cannot be read.
 func (e *Dependencies) LogStoreDamage(err error) {
-	e.Log.Error("the state of the crawl is damaged; the crawl continues without the records that cannot be read", "error", err)
+	e.Log.Error("the state of the crawl is damaged; the crawl continues without the records that cannot be read",
+		"error", err)
 }
 
 // NewMemoryPressureMonitor returns the PressureMonitor that refuses new hosts while the memory of the
@@ -56,7 +58,8 @@ func NewMemoryPressureMonitor(limit memlimit.Limit, log *slog.Logger) *memlimit.
 		if low && !warned {
 			warned = true
 			log.Warn("memory is nearly used up; until that changes, links to new hosts are refused, and counted in "+
-				"decorum report (memory)", "kept", plaintext.FormatBytes(liveBytes), "limit", plaintext.FormatBytes(limit))
+				"decorum report (memory)", "kept", plaintext.FormatBytes(liveBytes), "limit",
+				plaintext.FormatBytes(limit))
 		}
 	})
 }

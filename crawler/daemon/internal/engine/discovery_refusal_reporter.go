@@ -102,7 +102,8 @@ func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	if key != "" {
 		attrs = append(attrs, key, limit.hostOrDomain)
 	}
-	attrs = append(attrs, "reason", limit.reason, "why", InnerErrorText(err), "url", plaintext.TruncateURL(e.URL.String()))
+	attrs = append(attrs, "reason", limit.reason, "why", InnerErrorText(err), "url",
+		plaintext.TruncateURL(e.URL.String()))
 	if field != "" {
 		attrs = append(attrs, "field", field)
 	}

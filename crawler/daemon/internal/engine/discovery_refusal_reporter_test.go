@@ -26,7 +26,8 @@ func reportedRefusals(t *testing.T, o *DiscoveryRefusalReporter, reason frontier
 			t.Fatal(err)
 		}
 		e := storage.Entry{URL: u, Source: storage.SourceLink, Depth: 1}
-		o.countAndReportRefusal(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Detail: "too many"}})
+		o.countAndReportRefusal(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope,
+			Err: &frontier.Refusal{Reason: reason, Detail: "too many"}})
 	}
 	return log.String()
 }
@@ -36,16 +37,20 @@ func reportedRefusals(t *testing.T, o *DiscoveryRefusalReporter, reason frontier
 func TestLimitsAreWarnedOf(t *testing.T) {
 	var o DiscoveryRefusalReporter
 	first := reportedRefusals(t, &o, frontier.TooManyHostURLs, "http://a.test/1", "http://a.test/2")
-	if strings.Count(first, "\n") != 1 || !strings.Contains(first, `host=a.test reason=host_urls why="too many" url=http://a.test/1 field=scope.max_urls_per_host`) {
+	if strings.Count(first, "\n") != 1 ||
+		!strings.Contains(
+			first, `host=a.test reason=host_urls why="too many" url=http://a.test/1 field=scope.max_urls_per_host`) {
 		t.Errorf("logged %s", first)
 	}
 	if again := reportedRefusals(t, &o, frontier.TooManyHostURLs, "https://a.test/3"); again != "" {
 		t.Errorf("logged again %s", again)
 	}
-	if other := reportedRefusals(t, &o, frontier.FarCalendar, "http://a.test/3"); strings.Count(other, "\n") != 1 || strings.Contains(other, "field=") {
+	if other := reportedRefusals(t, &o, frontier.FarCalendar, "http://a.test/3"); strings.Count(other, "\n") != 1 ||
+		strings.Contains(other, "field=") {
 		t.Errorf("of another limit %s", other)
 	}
-	for _, wanted := range []frontier.RefusalReason{frontier.OutsideScope, frontier.Excluded, frontier.NotIncluded, frontier.DeepLink, frontier.WrongScheme} {
+	for _, wanted := range []frontier.RefusalReason{frontier.OutsideScope, frontier.Excluded, frontier.NotIncluded,
+		frontier.DeepLink, frontier.WrongScheme} {
 		if got := reportedRefusals(t, &o, wanted, "http://b.test/"); got != "" {
 			t.Errorf("%s is logged, and the operator expects it: %s", wanted, got)
 		}
@@ -62,7 +67,8 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 // causes one warning, however many hosts have reached limits before.
 func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 	var o DiscoveryRefusalReporter
-	log := reportedRefusals(t, &o, frontier.TooManyDomainHosts, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
+	log := reportedRefusals(t, &o, frontier.TooManyDomainHosts, "http://1.a.test/",
+		"http://2.a.test/", "https://x.y.a.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "domain=a.test reason=domain_hosts") ||
 		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
 		t.Errorf("logged %s", log)
@@ -85,7 +91,8 @@ func TestWarningsOfLimitsAreBounded(t *testing.T) {
 		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
 	}
 	log := reportedRefusals(t, &o, frontier.TooManyPatternURLs, urls...)
-	if n := strings.Count(log, "\n"); n != maxLimitWarnings+1 || !strings.Contains(log, "by decorum report only") || len(o.warnedLimits) != maxLimitWarnings {
+	if n := strings.Count(log, "\n"); n != maxLimitWarnings+1 || !strings.Contains(log, "by decorum report only") ||
+		len(o.warnedLimits) != maxLimitWarnings {
 		t.Errorf("%d lines, %d remembered", n, len(o.warnedLimits))
 	}
 }
@@ -109,7 +116,9 @@ func TestLimitFields(t *testing.T) {
 		if !ok {
 			continue
 		}
-		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
+		file := testfile.Write(t, "p.yaml",
+			fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section,
+				name))
 		if _, err := project.Read(file); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}

@@ -87,7 +87,8 @@ func (g Config) politenessPolicyOf(p project.Project) politeness.Policy {
 // NewWithoutCrawler returns an Engine without fetchers and crawler, for a validated project: it can
 // evaluate and queue URLs, and inspect the crawl. seedPerOrigin holds the first seed of each origin.
 // budget limits the leases of the frontier, and may be nil.
-func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*Engine, error) {
+func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL,
+	budget frontier.VisitBudget) (*Engine, error) {
 	scopeConfig, err := p.ScopeConfig()
 	if err != nil {
 		return nil, err
@@ -119,7 +120,9 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 	}
 	r.Frontier = frontier.New(g.Stores.Frontier, frontier.Config{
 		Scope: r.Scope, ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(), CleanURL: r.Gate.CleanURL, Budget: budget,
-		Now: g.Now, WaitForRevisitsAndSuspensions: g.WaitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.OnNewURLQueued, OnRefused: r.RefusalReporter.countAndReportRefusal,
+		Now: g.Now, WaitForRevisitsAndSuspensions: g.WaitForRevisitsAndSuspensions,
+		MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.OnNewURLQueued,
+		OnRefused:   r.RefusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.MemoryPressureMonitor.IsMemoryLow,
 	})
 	return r, nil
@@ -149,11 +152,13 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 		return nil, err
 	}
 	if agent, _ := p.RobotsAgent(); agent.IgnoresStarRules() {
-		g.Log.Warn("rules for * do not bind this agent; pages that are closed to its operator's main robot are marked not_for_indexing", "agent", p.Agent.Product)
+		g.Log.Warn("rules for * do not bind this agent; pages that are closed to its operator's main robot are "+
+			"marked not_for_indexing", "agent", p.Agent.Product)
 	}
 	r.Crawler = &crawler.Crawler{
-		Frontier: r.Frontier, Gate: r.Gate, Policy: g.politenessPolicyOf(p), Limiter: limiter, Brakes: g.OperatorBrakes, HostDueStore: g.HostDueStore,
-		Fetcher: fetcher, PageRecorder: g.JSONL, Hooks: g.Hooks,
+		Frontier: r.Frontier, Gate: r.Gate, Policy: g.politenessPolicyOf(p), Limiter: limiter, Brakes: g.OperatorBrakes,
+		HostDueStore: g.HostDueStore,
+		Fetcher:      fetcher, PageRecorder: g.JSONL, Hooks: g.Hooks,
 		Settings: settings, Log: g.Log, Now: g.Now,
 	}
 	if coordinator != nil {
@@ -175,7 +180,8 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 // UnparkIfChangedAndSaveProject adapts a resumed crawl to the Engine's project. If the project may allow
 // other URLs than previous, which is nil if unknown, the parked URLs are evaluated again. It saves the
 // project in dir after that, so that a kill in between repeats both.
-func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir, previous *project.File) error {
+func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir,
+	previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.Project) {
 		unparkErr := r.Frontier.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
 		if err := errors.Join(unparkErr, r.Stores.Frontier.Flush(ctx)); err != nil {

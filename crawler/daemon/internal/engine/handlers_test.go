@@ -35,7 +35,8 @@ func TestHandlers(t *testing.T) {
 	}{
 		{name: "the project names no handler", names: []string{"books", "films"}},
 		{name: "known", handler: "books", names: []string{"books", "films"}, attached: []string{"books"}},
-		{name: "unknown", handler: "songs", names: []string{"books", "films"}, refusal: `"songs" is not one of this program's handlers: books, films`},
+		{name: "unknown", handler: "songs", names: []string{"books", "films"},
+			refusal: `"songs" is not one of this program's handlers: books, films`},
 		{name: "a program without handlers", handler: "songs", refusal: noHandlers},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +48,8 @@ func TestHandlers(t *testing.T) {
 			if (refusal == "") != (tt.refusal == "") || !strings.Contains(refusal, tt.refusal) {
 				t.Errorf("refused with %q, want %q", refusal, tt.refusal)
 			}
-			attachHandler(h, nil, project.Project{Handler: tt.handler, Fetch: project.FetchSettings{MaxRequestBody: 10}}, nil)
+			attachHandler(h, nil, project.Project{Handler: tt.handler,
+				Fetch: project.FetchSettings{MaxRequestBody: 10}}, nil)
 			if !slices.Equal(h.attached, tt.attached) {
 				t.Errorf("attached %q, want %q", h.attached, tt.attached)
 			}

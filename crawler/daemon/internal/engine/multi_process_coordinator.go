@@ -54,7 +54,8 @@ func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politenes
 	if g.SharedBrakes == nil {
 		return nil
 	}
-	c := &MultiProcessCoordinator{CrossProcessBrakes: g.SharedBrakes, politenessLimiter: limiter, log: g.Log, onLimitCountsReset: g.OnLimitCountsReset}
+	c := &MultiProcessCoordinator{CrossProcessBrakes: g.SharedBrakes, politenessLimiter: limiter, log: g.Log,
+		onLimitCountsReset: g.OnLimitCountsReset}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
 		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // without limits, there are no counts to reset
@@ -63,8 +64,10 @@ func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politenes
 	c.sendHeartbeat = g.Stores.Frontier.(interface {
 		SharedLimits() *coord.SharedCrawlLimits
 	}).SharedLimits().Heartbeat
-	c.heartbeatToSend = coord.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.ResetCountsIfLimitReached,
-		Limits: coord.CrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
+	c.heartbeatToSend = coord.HeartbeatRequest{ExpiresAfter: workerTimeout,
+		ResetCountsIfLimitReached: g.ResetCountsIfLimitReached,
+		Limits: coord.CrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes),
+			MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()
 	return c
 }

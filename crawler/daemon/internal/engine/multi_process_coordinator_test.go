@@ -13,8 +13,10 @@ import (
 )
 
 // newTestSharedLimits returns a coordinator with a limit of pages, whose brakes stay fresh for an hour.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)) *MultiProcessCoordinator {
-	c := &MultiProcessCoordinator{CrossProcessBrakes: &CrossProcessBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply,
+	error)) *MultiProcessCoordinator {
+	c := &MultiProcessCoordinator{CrossProcessBrakes: &CrossProcessBrakes{}, sendHeartbeat: sendHeartbeat,
+		politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.CrossProcessBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
 	c.prepareJoinAsNewWorker()
@@ -26,7 +28,8 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
-		c := newTestSharedLimits(100, func(ctx context.Context, r coord.HeartbeatRequest) (coord.HeartbeatReply, error) {
+		c := newTestSharedLimits(100, func(ctx context.Context,
+			r coord.HeartbeatRequest) (coord.HeartbeatReply, error) {
 			select {
 			case n := <-answers:
 				return coord.HeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
@@ -80,7 +83,8 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 		for c.CheckVisit(time.Now()).Action != decorum.Proceed {
 			time.Sleep(heartbeatInterval / 10)
 		}
-		if waited := time.Since(answered); waited < SharedBrakesMaxAge || waited > SharedBrakesMaxAge+heartbeatInterval {
+		if waited := time.Since(answered); waited < SharedBrakesMaxAge ||
+			waited > SharedBrakesMaxAge+heartbeatInterval {
 			t.Errorf("the worker begins %v after the answer, want %v", waited, SharedBrakesMaxAge)
 		}
 	})

@@ -20,7 +20,8 @@ func NewOnDemandCrawl(p *project.Project, cfg gate.Config) (*crawler.OnDemandCra
 		return nil, err
 	}
 	return crawler.NewOnDemandCrawl(&crawler.Crawler{
-		Gate: gate.New(cfg, notes), Policy: p.PolitenessPolicy(), Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		Gate: gate.New(cfg, notes), Policy: p.PolitenessPolicy(),
+		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: fetcher, Log: slog.New(slog.DiscardHandler),
 	})
 }

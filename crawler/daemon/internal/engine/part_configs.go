@@ -45,11 +45,13 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
 		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
 		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
-		MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost,
+		MaxSitemapBody:         int64(p.Fetch.MaxSitemapBody),
 		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
 		FollowedLinkKinds: crawler.FollowedLinkKinds{ // for pages without a handler
-			NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
-			Images: p.Discover.Images,
+			NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "",
+			NoCanonical: !p.Discover.Canonical,
+			Images:      p.Discover.Images,
 		},
 		Revisit: frontier.RevisitPolicy{
 			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
@@ -63,16 +65,19 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 // refused; with a proxy, ftp is not fetched. transport replaces the network unless it is nil. A nil
 // bodyMemory means bodymem.NewDefault. Key files are opened within the confinement c.
 func NewFetchers(
-	p *project.Project, c *confine.ProjectAccess, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+	p *project.Project, c *confine.ProjectAccess, notes storage.Notes, transport http.RoundTripper,
+	bodyMemory *bodymem.Budget,
 ) (web *httpfetch.Fetcher, all crawler.MultiSchemeFetcher, err error) {
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
 	// Configure the fetcher for http and https.
 	cfg := httpfetch.Config{
-		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact),
+		Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
-		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
+		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate,
+		DNSTTL:           time.Duration(p.Fetch.DNSTTL),
 		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,
 		Transport: transport, BodyMemory: bodyMemory,
 	}
@@ -96,8 +101,9 @@ func NewFetchers(
 	if p.Fetch.Proxy == "" {
 		all["ftp"], err = ftpfetch.New(ftpfetch.Config{
 			Dialer: web, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
-			Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
-			BodyMemory: bodyMemory,
+			Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody),
+			ContentTypes: p.Fetch.ContentTypes,
+			BodyMemory:   bodyMemory,
 		})
 	}
 	return web, all, err
@@ -110,7 +116,8 @@ func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config,
 	out := &p.Output
 	cfg := sinks.Config{
 		StateDir: datadir.StateDir(p.Store.Path), ProductToken: p.Agent.Product, FileMode: out.FileModeBits(),
-		JSONLPath: out.JSONL, JSONLMaxFileBytes: int64(out.JSONLMaxFileSize), WriteBodies: out.WriteBodies, Confinement: c,
+		JSONLPath: out.JSONL, JSONLMaxFileBytes: int64(out.JSONLMaxFileSize),
+		WriteBodies: out.WriteBodies, Confinement: c,
 	}
 	if out.WARCDir != "" {
 		cfg.WARC = newWARCConfig(p)
@@ -120,11 +127,13 @@ func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config,
 	}
 	// The ledger is the only output that needs a file: its key.
 	cfg.Ledger = &ledger.Config{
-		MaxSegmentSize: int64(out.LedgerMaxFileSize), CheckpointInterval: time.Duration(out.LedgerCheckpointInterval), RunStart: NewLedgerRunStart(p),
+		MaxSegmentSize: int64(out.LedgerMaxFileSize), CheckpointInterval: time.Duration(out.LedgerCheckpointInterval),
+		RunStart: NewLedgerRunStart(p),
 	}
 	if name := out.LedgerKeyFile; name != "" {
 		var err error
-		if cfg.Ledger.SigningKey, err = inputfile.ReadPrivateKey(c.OpenInput, name, ledger.ParsePrivateKey); err != nil {
+		if cfg.Ledger.SigningKey, err = inputfile.ReadPrivateKey(c.OpenInput, name,
+			ledger.ParsePrivateKey); err != nil {
 			return sinks.Config{}, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
@@ -143,7 +152,8 @@ func newWARCConfig(p *project.Project) *warc.Config {
 	if p.Name != "" {
 		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
 	}
-	return &warc.Config{Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), WarcinfoFields: info}
+	return &warc.Config{Dir: p.Output.WARCDir, FilePrefix: p.Name,
+		MaxFileSize: int64(p.Output.WARCMaxFileSize), WarcinfoFields: info}
 }
 
 // NewLedgerRunStart returns the record with which a run of project p begins in the ledger: the identity,

@@ -42,7 +42,8 @@ func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Ce
 		return nil, err
 	case c.lastError != err.Error():
 		c.lastError = err.Error()
-		c.log.Warn("the new certificate cannot be read: the previous one stays in use", "expires", c.loaded.Leaf.NotAfter, "error", err)
+		c.log.Warn("the new certificate cannot be read: the previous one stays in use", "expires",
+			c.loaded.Leaf.NotAfter, "error", err)
 	}
 	return c.loaded, nil
 }

@@ -25,7 +25,8 @@ func writeCertificate(t *testing.T, d *ListenOptions, serial int64, changed time
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	of := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	cert, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,8 @@ func writeCertificate(t *testing.T, d *ListenOptions, serial int64, changed time
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{d.certFile: {Type: "CERTIFICATE", Bytes: cert}, d.keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{d.certFile: {Type: "CERTIFICATE", Bytes: cert},
+		d.keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +52,8 @@ func TestCertificateRenewal(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	d := &ListenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	d := &ListenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"),
+		keyFile: filepath.Join(dir, "key.pem")}
 	if _, _, err := d.openListener(t.Context(), log); err == nil || !strings.Contains(err.Error(), "cert.pem") {
 		t.Errorf("without a certificate: %v", err)
 	}

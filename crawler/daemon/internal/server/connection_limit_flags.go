@@ -37,14 +37,16 @@ func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 // descriptors that the process may open.
 func (c *listenerConnectionLimits) check() error {
 	for flag, n := range map[string]int{"connections": c.MaxTrusted, "stranger-connections": c.MaxUntrusted,
-		"bot-connections": c.maxBot, "connections-per-address": c.MaxUntrustedPerNetwork, "stranger-time": int(c.UntrustedRequestTimeout)} {
+		"bot-connections": c.maxBot, "connections-per-address": c.MaxUntrustedPerNetwork,
+		"stranger-time": int(c.UntrustedRequestTimeout)} {
 		if n < 0 {
 			return usage.Errorf("--%s: it must not be negative", flag)
 		}
 	}
 	maxFiles := maxDescriptors()
 	effective := c.withDefaults(maxFiles)
-	if sum := uint64(effective.MaxTrusted + effective.MaxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
+	if sum := uint64(effective.MaxTrusted + effective.MaxUntrusted + effective.maxBot); maxFiles > 0 &&
+		sum > maxFiles/2 {
 		return usage.Errorf("--connections, --stranger-connections and --bot-connections come to %d, "+
 			"and the process may have %d files open; the crawl needs half of these: "+
 			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)

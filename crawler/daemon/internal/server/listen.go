@@ -29,13 +29,17 @@ type ListenOptions struct {
 
 // AddFlags defines the flags that set d.
 func (d *ListenOptions) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; addresses other than loopback need TLS")
+	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470",
+		"serve the API and the page on `ADDR`; addresses other than loopback need TLS")
 	fs.StringVar(&d.certFile, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
 	fs.StringVar(&d.keyFile, "tls-key", "", "the `FILE` of its key, PEM")
-	fs.BoolVar(&d.allowPlaintext, "insecure", false, "listen without TLS on addresses other than loopback; tokens can then be read in transit")
-	fs.StringVar(&d.tokensFile, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit log records the name")
+	fs.BoolVar(&d.allowPlaintext, "insecure", false,
+		"listen without TLS on addresses other than loopback; tokens can then be read in transit")
+	fs.StringVar(&d.tokensFile, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) "+
+		"and sha256 of the token; the audit log records the name")
 	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "serve /metrics without a token")
-	fs.StringSliceVar(&d.allowedHosts, "host", nil, "a host `NAME` that browsers may use for the daemon, in addition to addresses and localhost; repeatable")
+	fs.StringSliceVar(&d.allowedHosts, "host", nil,
+		"a host `NAME` that browsers may use for the daemon, in addition to addresses and localhost; repeatable")
 	fs.StringVar(&d.botPageAddr, "bot-listen", "", "serve only the page about the bot, without tokens, on `ADDR`")
 	d.listenerConnectionLimits.addFlags(fs)
 }
@@ -56,7 +60,8 @@ func (d *ListenOptions) check() error {
 	case (d.certFile == "") != (d.keyFile == ""):
 		return usage.Errorf("--tls-cert and --tls-key go together")
 	case d.certFile == "" && !d.allowPlaintext && !isLoopbackAddr(d.addr):
-		return usage.Errorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read in transit: set --tls-cert and --tls-key, or --insecure if a proxy in front of the daemon does TLS", d.addr)
+		return usage.Errorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read in "+
+			"transit: set --tls-cert and --tls-key, or --insecure if a proxy in front of the daemon does TLS", d.addr)
 	}
 	return d.listenerConnectionLimits.check()
 }
@@ -69,7 +74,9 @@ func isLoopbackAddr(addr string) bool {
 }
 
 // openListener opens the listener of the API. tlsConfig is nil if no certificate is configured.
-func (d *ListenOptions) openListener(ctx context.Context, log *slog.Logger) (l net.Listener, tlsConfig *tls.Config, err error) {
+func (d *ListenOptions) openListener(
+	ctx context.Context, log *slog.Logger,
+) (l net.Listener, tlsConfig *tls.Config, err error) {
 	if d.certFile != "" {
 		certs := &reloadingCertificate{certFile: d.certFile, keyFile: d.keyFile, log: log}
 		if _, err := certs.currentCertificate(nil); err != nil {
@@ -85,7 +92,8 @@ func (d *ListenOptions) openListener(ctx context.Context, log *slog.Logger) (l n
 func listenTCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, usage.Errorf("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag, addr)
+		return nil, usage.Errorf("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag,
+			addr)
 	}
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", flag, err)

@@ -24,7 +24,8 @@ func TestListenOptionsChecks(t *testing.T) {
 		{ListenOptions{addr: "127.0.0.1"}, `--listen: "127.0.0.1" is not HOST:PORT`},
 		{ListenOptions{addr: "::1:8470"}, `--listen: "::1:8470" is not HOST:PORT (IPv6 addresses in brackets)`},
 		{ListenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"crawler.example.com", "192.0.2.1"}}, ""},
-		{ListenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"a.example", "crawler.example.com:8470"}}, `--host: "crawler.example.com:8470" is not the name of a host`},
+		{ListenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"a.example", "crawler.example.com:8470"}},
+			`--host: "crawler.example.com:8470" is not the name of a host`},
 		{ListenOptions{addr: ":8470", allowPlaintext: true}, ""},
 		{ListenOptions{addr: ":8470", certFile: "c", keyFile: "k"}, ""},
 		{ListenOptions{addr: "127.0.0.1:1", certFile: "c"}, "--tls-cert and --tls-key go together"},
@@ -54,7 +55,8 @@ func TestListenAddressInUse(t *testing.T) {
 func TestTokens(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	first, err := loadOrCreateDaemonTokens(dir)
-	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.Allows("operate") || first[1].Role.Allows("operate") {
+	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.Allows("operate") ||
+		first[1].Role.Allows("operate") {
 		t.Fatalf("keys %+v, %v", first, err)
 	}
 	again, err := loadOrCreateDaemonTokens(dir)
@@ -65,7 +67,9 @@ func TestTokens(t *testing.T) {
 		what, says string
 		harm       func(file string) error
 	}{
-		{"a short token", "holds no token of 20 characters", func(f string) error { return os.WriteFile(f, []byte("secret"), 0o600) }},
+		{"a short token", "holds no token of 20 characters", func(f string) error {
+			return os.WriteFile(f, []byte("secret"), 0o600)
+		}},
 		{"a token for all", "others may read the token", func(f string) error { return os.Chmod(f, 0o644) }},
 	} {
 		if err := tt.harm(dir.Path(TokenFile)); err != nil {

@@ -24,13 +24,16 @@ func TestModesOfDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer audit.Close()
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "output: {warc: archive, bodies: true}"))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p",
+		[]byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML,
+			"output: {warc: archive, bodies: true}"))); err != nil {
 		t.Fatal(err)
 	}
 	f.DoActions("p", api.ActionStart)
 	f.WaitForState("p", api.StateDone)
 	testfile.CheckModes(t, string(f.Supervisor.DataDir), 0o700, 0o600)
-	if _, err := f.PutProject(t.Context(), "q", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))); err != nil {
+	if _, err := f.PutProject(t.Context(), "q",
+		[]byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"p", "q"} { // q has not run, and has no directory

@@ -53,13 +53,15 @@ func openServer(t *testing.T, opts ListenOptions) (*Server, string) {
 // and the cookie of a login is for TLS only.
 func TestDaemonServerTLS(t *testing.T) {
 	dir := t.TempDir()
-	opts := ListenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	opts := ListenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"),
+		keyFile: filepath.Join(dir, "key.pem")}
 	writeCertificate(t, &opts, 1, time.Now())
 	g, token := openServer(t, opts)
 	for major, h2 := range map[int]bool{1: false, 2: true} {
 		transport := &http.Transport{ForceAttemptHTTP2: h2, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		defer transport.CloseIdleConnections()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.APIListener.Addr().String()+"/login",
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			"https://"+g.APIListener.Addr().String()+"/login",
 			strings.NewReader(url.Values{"token": {token}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +72,8 @@ func TestDaemonServerTLS(t *testing.T) {
 			t.Fatalf("HTTP/%d: %v", major, err)
 		}
 		res.Body.Close()
-		if c := res.Cookies(); res.ProtoMajor != major || res.StatusCode != http.StatusNoContent || len(c) != 1 || !c[0].Secure {
+		if c := res.Cookies(); res.ProtoMajor != major || res.StatusCode != http.StatusNoContent ||
+			len(c) != 1 || !c[0].Secure {
 			t.Errorf("HTTP/%d: %s by %s, cookies %v", major, res.Status, res.Proto, c)
 		}
 	}
@@ -81,7 +84,9 @@ func TestDaemonServerTLS(t *testing.T) {
 func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20
-	opts := ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, Limits: connlimit.Limits{UntrustedRequestTimeout: time.Hour}}}
+	opts := ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0",
+		listenerConnectionLimits: listenerConnectionLimits{maxBot: limit,
+			Limits: connlimit.Limits{UntrustedRequestTimeout: time.Hour}}}
 	g, _ := openServer(t, opts)
 	closed := make(chan int, callers)
 	for i := range callers {

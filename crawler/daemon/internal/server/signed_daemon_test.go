@@ -31,7 +31,8 @@ func (g *signatureChecker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, x := range g.publicKeys {
-		if s, err := authtest.VerifyRequest(r, x, time.Now()); err == nil && s.KeyID == id && s.DirectoryOrigin == "https://bot.example.com" {
+		if s, err := authtest.VerifyRequest(r, x, time.Now()); err == nil && s.KeyID == id &&
+			s.DirectoryOrigin == "https://bot.example.com" {
 			g.requestsByKey = append(g.requestsByKey, id+" "+r.URL.Path)
 			io.WriteString(w, "User-agent: *\nAllow: /\n")
 			return
@@ -92,8 +93,10 @@ func TestSignedDaemon(t *testing.T) {
 	}
 	put := func(keys, path string) {
 		t.Helper()
-		text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: 'https://bot.example.com/'}}\n"+
-			"seeds: [http://site.test%s]\nfetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", keys, path, server.Listener.Addr(), daemontest.NoDelayYAML)
+		text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: "+
+			"'https://bot.example.com/'}}\n"+
+			"seeds: [http://site.test%s]\nfetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", keys, path,
+			server.Listener.Addr(), daemontest.NoDelayYAML)
 		if _, err := d.PutProject(t.Context(), "signed", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,10 +109,12 @@ func TestSignedDaemon(t *testing.T) {
 		}
 		site.addKeys(keys)
 	}
-	if res, err := http.Post("http://"+g.botListener.Addr().String()+botauth.DirectoryPath, "", nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
+	if res, err := http.Post("http://"+g.botListener.Addr().String()+botauth.DirectoryPath, "", nil); err != nil ||
+		res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a POST to the directory: %v, %v", res, err)
 	}
-	if about := d.CrawlerIdentities(); len(about.Identities) != 1 || about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
+	if about := d.CrawlerIdentities(); len(about.Identities) != 1 ||
+		about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
 		t.Errorf("%+v", about)
 	}
 	if err := d.ControlProject(t.Context(), "signed", api.ActionStart); err != nil {

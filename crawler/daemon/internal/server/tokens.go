@@ -62,7 +62,8 @@ func readOrCreateToken(file string) (string, error) {
 	}
 	// Accept an existing token, which a user may have written, only if it is secret and hard to guess.
 	if disk.ReadableByOthers(info) {
-		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it to have a new one created", file)
+		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it to have a new one created",
+			file)
 	}
 	text, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
@@ -70,7 +71,8 @@ func readOrCreateToken(file string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minTokenLength {
-		return "", usage.Errorf("%s holds no token of %d characters or more: remove it to have a new one created", file, minTokenLength)
+		return "", usage.Errorf("%s holds no token of %d characters or more: remove it to have a new one created", file,
+			minTokenLength)
 	}
 	return token, nil
 }
@@ -107,7 +109,8 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.Line, exceeded.Column, exceeded.Problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usage.Errorf("--tokens: %s: %s", file, plaintext.TruncateQuotedValues(yaml.FormatError(err, false, false)))
+		return nil, usage.Errorf("--tokens: %s: %s", file,
+			plaintext.TruncateQuotedValues(yaml.FormatError(err, false, false)))
 	}
 	// Check each entry against all keys before it: names and tokens must be unique.
 	for i, e := range entries {
@@ -137,7 +140,8 @@ func (e apiTokenEntry) apiKey(others []api.APIKey) (k api.APIKey, err error) {
 	k = api.APIKey{Name: e.Name, Role: api.Role(e.Role), Hash: [sha256.Size]byte(hash)}
 	for _, o := range others {
 		if o.Name == k.Name || o.Hash == k.Hash {
-			return k, fmt.Errorf("%s has the name or the token of %s: the audit could not distinguish them", e.Name, o.Name)
+			return k, fmt.Errorf("%s has the name or the token of %s: the audit could not distinguish them", e.Name,
+				o.Name)
 		}
 	}
 	if k.Hash == sha256.Sum256(nil) {

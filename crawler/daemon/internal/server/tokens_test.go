@@ -19,9 +19,11 @@ func TestTokensFile(t *testing.T) {
 	entry := func(name, role, sha string) string {
 		return fmt.Sprintf("- {name: %q, role: %q, sha256: %q}\n", name, role, sha)
 	}
-	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read", strings.ToUpper(hash("wall")))
+	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read",
+		strings.ToUpper(hash("wall")))
 	keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", good), ours)
-	if err != nil || len(keys) != 3 || keys[1] != api.APIKeyFromToken("ada@example.org", api.RoleOperate, "ada") || keys[2] != api.APIKeyFromToken("wall", api.RoleRead, "wall") {
+	if err != nil || len(keys) != 3 || keys[1] != api.APIKeyFromToken("ada@example.org", api.RoleOperate, "ada") ||
+		keys[2] != api.APIKeyFromToken("wall", api.RoleRead, "wall") {
 		t.Fatalf("keys %v, %v", keys, err)
 	}
 	for _, tt := range []struct{ text, says string }{

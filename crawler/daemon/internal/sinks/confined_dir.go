@@ -44,7 +44,8 @@ func (d confinedDir) openFile(name string, flag int, perm fs.FileMode) (*os.File
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errors.New("it is not a regular file")}
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name),
+			Err: errors.New("it is not a regular file")}
 	}
 	f, err := d.root.OpenFile(name, flag, perm)
 	if err != nil {

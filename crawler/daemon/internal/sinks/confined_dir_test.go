@@ -22,7 +22,8 @@ const outsideText = "the text of a file outside"
 func TestConfinementHoldsInRaces(t *testing.T) {
 	root, outside := t.TempDir(), testfile.Write(t, "outside", outsideText)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
-	c := &confine.ProjectAccess{InputRoot: root, OutputRoot: root, ProjectDir: filepath.Join(root, "home"), ProtectedDataDir: t.TempDir(), ProjectFilesDir: t.TempDir()}
+	c := &confine.ProjectAccess{InputRoot: root, OutputRoot: root, ProjectDir: filepath.Join(root, "home"),
+		ProtectedDataDir: t.TempDir(), ProjectFilesDir: t.TempDir()}
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {

@@ -39,7 +39,8 @@ func (d *diskFullRetrier) retry(ctx context.Context, write func() error) error {
 			return err
 		}
 		if !isWaiting {
-			log.Error("the crawl pauses: the output cannot be written; it continues by itself when the disk has space", "error", err)
+			log.Error("the crawl pauses: the output cannot be written; it continues by itself when the disk has space",
+				"error", err)
 			onDiskFull(err)
 		}
 		select {

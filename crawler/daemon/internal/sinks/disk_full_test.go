@@ -70,7 +70,8 @@ func TestOutputWaitIsCanceled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		if err := o.writeLine(ctx, []byte("one\n")); !errors.Is(err, syscall.EFBIG) || time.Since(begin) != time.Minute {
+		if err := o.writeLine(ctx, []byte("one\n")); !errors.Is(err, syscall.EFBIG) ||
+			time.Since(begin) != time.Minute {
 			t.Errorf("error %v after %v, want the error of the disk, after a minute", err, time.Since(begin))
 		}
 		w.addCapacity(100)

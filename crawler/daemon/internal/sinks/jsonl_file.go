@@ -39,7 +39,8 @@ type jsonlFile struct {
 // newJSONLFile returns a jsonlFile for an open, empty file.
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
-		name: name, dir: confinedDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
+		name: name, dir: confinedDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes,
+		isRegular: isRegular, file: file,
 		syncTracker: disk.AppendSyncTracker{ContentLabel: "lines of output", Remedy: "continue with --resume"},
 	}
 }
@@ -61,7 +62,8 @@ func openJSONLFile(
 	}()
 	info, statErr := dir.lstat(filepath.Base(name))
 	if maxBytes > 0 && statErr == nil && !info.Mode().IsRegular() {
-		return nil, usage.Errorf("output.jsonl_max_size: %s is not a regular file, and cannot be renamed when it is full", name)
+		return nil, usage.Errorf(
+			"output.jsonl_max_size: %s is not a regular file, and cannot be renamed when it is full", name)
 	}
 	// Record the name before the file is created. Otherwise a crash between the two would leave a file
 	// that the project may not continue: see checkAppendToOwnOutput.
@@ -91,7 +93,8 @@ func openJSONLFile(
 // continueJSONLFile is openJSONLFile for a file that is open: it checks that the project may append to it,
 // and repairs its end.
 func continueJSONLFile(
-	c *confine.ProjectAccess, dir confinedDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
+	c *confine.ProjectAccess, dir confinedDir, name string, maxBytes int64, file *os.File,
+	durable datadir.OutputFileCheckpoint,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 // checkStaysFailed checks that a file accepts no more lines, now and later.
 func checkStaysFailed(t *testing.T, f *jsonlFile) {
 	t.Helper()
-	if _, err := f.Write([]byte("x\n")); err == nil || disk.IsFull(err) || !strings.Contains(err.Error(), "may not be on the disk") {
+	if _, err := f.Write([]byte("x\n")); err == nil || disk.IsFull(err) ||
+		!strings.Contains(err.Error(), "may not be on the disk") {
 		t.Errorf("Write after a failure: %v, want an error for good", err)
 	}
 	if err := f.Sync(); err == nil {
@@ -57,12 +58,14 @@ func TestSync(t *testing.T) {
 // A store that calls Sync before it writes becomes durable only after the lines of output are on the disk,
 // and fails if they may be lost.
 func TestStoreWaitsForLines(t *testing.T) {
-	out, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(t.TempDir(), datadir.OutputFile), FileMode: datadir.PrivateFileMode})
+	out, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(t.TempDir(), datadir.OutputFile),
+		FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	store, err := bolt.Open(filepath.Join(t.TempDir(), datadir.StoreFile), bolt.Options{BeforeWrite: Outputs{JSONL: out}.Sync})
+	store, err := bolt.Open(filepath.Join(t.TempDir(), datadir.StoreFile),
+		bolt.Options{BeforeWrite: Outputs{JSONL: out}.Sync})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ type JSONLRecorder struct {
 // set, it refuses a file that holds an earlier crawl.
 func OpenJSONLRecorder(cfg Config) (*JSONLRecorder, error) {
 	o := &JSONLRecorder{
-		w: cfg.Stdout, productToken: cfg.ProductToken, diskFull: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull},
+		w: cfg.Stdout, productToken: cfg.ProductToken,
+		diskFull: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull},
 	}
 	if cfg.JSONLPath == "-" {
 		return o, nil
@@ -69,7 +70,8 @@ func refuseOverwrite(name string, resume bool) error {
 	if len(existing) == 0 {
 		return nil
 	}
-	return usage.Errorf("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", existing[0].Path)
+	return usage.Errorf("%s exists, and a new crawl does not write over it: move it away, or name another file with "+
+		"--output", existing[0].Path)
 }
 
 // Record writes the body of a visit, if bodies are written, and then the line that names it. While the

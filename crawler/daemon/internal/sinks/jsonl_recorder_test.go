@@ -97,7 +97,8 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(b.TempDir(), "out.jsonl"), FileMode: datadir.PrivateFileMode})
+	o, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(b.TempDir(), "out.jsonl"),
+		FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,8 @@ import (
 const maxLineBytes = 64 << 20
 
 // damagedFileRemedy tells the operator what to do about a damaged JSONL file.
-const damagedFileRemedy = "restore it from a backup, or move it away to begin another (the visits in it are not repeated)"
+const damagedFileRemedy = "restore it from a backup, or move it away to begin another (the visits in it are not " +
+	"repeated)"
 
 // repairAfterDurableEnd repairs the end of a file whose first durable.SyncedSize bytes were on the disk.
 // The file must still have these bytes. After an unclean stop it checks every line in them, and cuts the
@@ -45,13 +46,15 @@ func (f *jsonlFile) repairAfterDurableEnd(durable datadir.OutputFileCheckpoint) 
 	// Check the lines that were on the disk: a damaged one cannot be repaired.
 	whole, err := measureValidLines(io.NewSectionReader(f.file, 0, durable.SyncedSize), isJSONRecordOrForeignText)
 	if err == nil && whole.size < durable.SyncedSize {
-		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lineCount+1, damagedFileRemedy)
+		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name,
+			whole.lineCount+1, damagedFileRemedy)
 	}
 	if err != nil {
 		return err
 	}
 	// Cut the rest at its first damaged line: its visits were not acked, and are repeated.
-	whole, err = measureValidLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize), isRecordLine)
+	whole, err = measureValidLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize),
+		isRecordLine)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
+		recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(
+			len(before))}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
 		f, err := openJSONLFile(nil, name, 0, datadir.PrivateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -71,7 +72,8 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
+	recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)),
+		Serial: 2}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
 	clean, longer := recorded, recorded
 	clean.UncheckedSinceUncleanClose, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
@@ -81,15 +83,17 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 		closed   int // serial of a rotated file beside it
 		want     string
 	}{
-		"whole":                      {text, recorded, 2, ""},
-		"zeros":                      {garbled, recorded, 2, fmt.Sprintf("is damaged: line %d is not whole", line)},
-		"zeros, and a clean stop":    {garbled, clean, 2, ""},
-		"shorter":                    {text[:1400], clean, 2, fmt.Sprintf("has 1400 bytes, and %d were on the disk", len(text))},
+		"whole":                   {text, recorded, 2, ""},
+		"zeros":                   {garbled, recorded, 2, fmt.Sprintf("is damaged: line %d is not whole", line)},
+		"zeros, and a clean stop": {garbled, clean, 2, ""},
+		"shorter": {text[:1400], clean, 2,
+			fmt.Sprintf("has 1400 bytes, and %d were on the disk", len(text))},
 		"moved away":                 {nil, recorded, 2, ""},
 		"emptied":                    {[]byte{}, recorded, 2, ""},
 		"begun after that":           {text[:1400], recorded, 3, ""},
 		"full files were moved away": {text, recorded, 0, ""},
-		"ours, torn before the end":  {append([]byte("# notes\n"), text[:len(text)-8]...), recorded, 2, "line 51 is not whole"},
+		"ours, torn before the end": {append([]byte("# notes\n"), text[:len(text)-8]...), recorded,
+			2, "line 51 is not whole"},
 		"and the whole of ours":      {append([]byte("# notes\n"), text...), longer, 2, ""},
 		"theirs, after a clean stop": {append(bytes.Clone(text), "# notes"...), clean, 2, ""},
 	} {
@@ -102,7 +106,8 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 				}
 			}
 			if tt.closed > 0 {
-				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pages-20261122T013501Z-%06d.jsonl", tt.closed)), text, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pages-20261122T013501Z-%06d.jsonl", tt.closed)),
+					text, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

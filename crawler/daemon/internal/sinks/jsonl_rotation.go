@@ -103,7 +103,8 @@ func (f *jsonlFile) renameToRotatedName(now time.Time) error {
 	stem, ext := splitExt(name)
 	rotatedName := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.lastRotatedSerial+1, ext)
 	if _, err := f.dir.lstat(rotatedName); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(&fs.PathError{Op: "rename", Path: filepath.Join(f.dir.path, rotatedName), Err: fs.ErrExist}, err)
+		return errors.Join(&fs.PathError{Op: "rename", Path: filepath.Join(f.dir.path, rotatedName), Err: fs.ErrExist},
+			err)
 	}
 	switch err := f.dir.rename(name, rotatedName); {
 	case err == nil:

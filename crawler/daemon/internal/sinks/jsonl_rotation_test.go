@@ -27,7 +27,8 @@ func TestOutputIsRotated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: int64(limit), FileMode: datadir.PrivateFileMode, Resume: true})
+		o, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: int64(limit),
+			FileMode: datadir.PrivateFileMode, Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,8 @@ func TestOutputIsRotated(t *testing.T) {
 		t.Errorf("%d full files (%v), want more", len(full), err)
 	}
 	for i, f := range full {
-		if m := rotatedNamePattern.FindStringSubmatch(filepath.Base(f.Path)); m == nil || m[1] != fmt.Sprintf("%06d", i+1) {
+		if m := rotatedNamePattern.FindStringSubmatch(filepath.Base(f.Path)); m == nil ||
+			m[1] != fmt.Sprintf("%06d", i+1) {
 			t.Errorf("the name of file %d is %s", i+1, f.Path)
 		}
 	}
@@ -90,9 +92,12 @@ func TestCrashBetweenFiles(t *testing.T) {
 	}{
 		{"before the name", map[string]string{"out.jsonl": "first\n"}, "first\nsecond\nthird\n", 2},
 		{"after the name", map[string]string{full: "first\n"}, "first\nsecond\nthird\n", 2},
-		{"in the first line", map[string]string{full: "first\n", "out.jsonl": recordPrefix}, "first\nsecond\nthird\n", 2},
-		{"after the first line", map[string]string{full: "first\n", "out.jsonl": "x\n"}, "first\nx\nsecond\nthird\n", 3},
-		{"files of others", map[string]string{"out-1.jsonl": "theirs\n", "out-20261122T013501Z-000041.json": "theirs\n", "out.jsonl": ""}, "second\nthird\n", 1},
+		{"in the first line", map[string]string{full: "first\n", "out.jsonl": recordPrefix},
+			"first\nsecond\nthird\n", 2},
+		{"after the first line", map[string]string{full: "first\n", "out.jsonl": "x\n"},
+			"first\nx\nsecond\nthird\n", 3},
+		{"files of others", map[string]string{"out-1.jsonl": "theirs\n", "out-20261122T013501Z-000041.json": "theirs\n",
+			"out.jsonl": ""}, "second\nthird\n", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -102,16 +107,21 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1, FileMode: datadir.PrivateFileMode, Resume: true})
+			o, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1,
+				FileMode: datadir.PrivateFileMode, Resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = errors.Join(o.writeLine(t.Context(), []byte("second\n")), o.writeLine(t.Context(), []byte("third\n")), o.Sync(), o.Close())
+			err = errors.Join(o.writeLine(t.Context(), []byte("second\n")),
+				o.writeLine(t.Context(), []byte("third\n")), o.Sync(), o.Close())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var read strings.Builder
-			if err := ForEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
+			if err := ForEachJSONLFile(name, func(r io.Reader) error {
+				_, err := io.Copy(&read, r)
+				return err
+			}); err != nil || read.String() != tt.want {
 				t.Errorf("%q (%v), want %q", &read, err, tt.want)
 			}
 			if got, err := RotatedJSONLFiles(name); err != nil || len(got) != tt.whole {
@@ -201,7 +211,9 @@ func TestOnlyRegularFilesAreRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1000, FileMode: datadir.PrivateFileMode, Resume: true}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1000,
+			FileMode: datadir.PrivateFileMode, Resume: true}); err == nil ||
+			!strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
 		o, err := OpenJSONLRecorder(Config{JSONLPath: name, FileMode: datadir.PrivateFileMode, Resume: true})

@@ -89,7 +89,8 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, URLSource: v.SourceKind().String(), LinkCount: v.LinkCount,
-		RobotsVerdict:          AllowingRobotsRule{FileSHA256: v.Clearance.FetchSummary().SHA256, Rule: verdict.Rule, Line: verdict.Line},
+		RobotsVerdict: AllowingRobotsRule{FileSHA256: v.Clearance.FetchSummary().SHA256,
+			Rule: verdict.Rule, Line: verdict.Line},
 		DisallowedForMainRobot: verdict.DisallowedForMainRobot,
 		DelayRequiredMS:        v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}

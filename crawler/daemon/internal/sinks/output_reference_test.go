@@ -12,12 +12,14 @@ import (
 
 // docs/output.md lists the fields of a line of output with their comments in the code.
 func TestOutputReference(t *testing.T) {
-	doctest.CheckGenerated(t, "output.md", "crawler/daemon/internal/sinks", "TestOutputReference", func(w *bytes.Buffer) { writeOutput(t, w) })
+	doctest.CheckGenerated(t, "output.md", "crawler/daemon/internal/sinks", "TestOutputReference",
+		func(w *bytes.Buffer) { writeOutput(t, w) })
 }
 
 // writeOutput writes the page about the lines of output.
 func writeOutput(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# Lines of output\n\n" + doctest.Notice("crawler/daemon/internal/sinks", "TestOutputReference") + `Each line is a JSON object that records one visit to a page. A line without the value of an
+	w.WriteString("# Lines of output\n\n" + doctest.Notice("crawler/daemon/internal/sinks", "TestOutputReference") +
+		`Each line is a JSON object that records one visit to a page. A line without the value of an
 optional field lacks the field; every line has all other fields. An unknown value is empty,
 0 or null.
 

@@ -75,16 +75,19 @@ func (o Outputs) DurableExtents(d datadir.StateDir) (files []bolt.OutputFileExte
 		return nil
 	}
 	if serial, size, ok := o.JSONL.file.durableExtent(); ok {
-		files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.JSONL.file.name), Serial: serial, SyncedSize: size})
+		files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.JSONL.file.name),
+			Serial: serial, SyncedSize: size})
 	}
 	if o.Archive != nil {
 		if e := o.Archive.archive.DurableExtent(); e.FileName != "" {
-			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.Archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.Archive.dirPath),
+				Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
 	if o.Ledger != nil {
 		if e := o.Ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
-			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(d.Path(datadir.LedgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(d.Path(datadir.LedgerDir)),
+				Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
 		}
 	}
 	return files

@@ -52,7 +52,8 @@ func openArchive(cfg *Config) (*WARCArchive, error) {
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := datadir.LockDirectory(dir, WARCLockFile, "the directory for WARC files", "--warc", string(cfg.StateDir))
+	lock, err := datadir.LockDirectory(dir, WARCLockFile, "the directory for WARC files",
+		"--warc", string(cfg.StateDir))
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
@@ -100,7 +101,8 @@ func claimWARCDir(c *confine.ProjectAccess, name string, dir *os.Root) error {
 	}
 	if len(unfinished) > 0 {
 		return usage.Errorf("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
-			"move it away, name another directory, or put the project file into %s by hand", name, unfinished[0], c.ProjectFilesDir)
+			"move it away, name another directory, or put the project file into %s by hand", name,
+			unfinished[0], c.ProjectFilesDir)
 	}
 	return c.RecordOutput(name)
 }
@@ -126,7 +128,8 @@ func (a *WARCArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), PreviousCapture: previous}
+	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange,
+		MetadataFields: warcMetadata(v), PreviousCapture: previous}
 	var written warc.CaptureDateAndDigest
 	err = a.retryOneForAll(ctx, func() (err error) { written, err = a.archive.WriteVisit(visit); return err })
 	if errors.Is(err, warc.ErrNoResponse) {
@@ -168,7 +171,8 @@ func (a *WARCArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 }
 
 // saveCaptureNoteIfNeeded stores the last capture of a URL, unless it is stored already.
-func (a *WARCArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
+func (a *WARCArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit,
+	previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
 	if !a.tracksCaptures(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}

@@ -27,7 +27,9 @@ func (w *daemonStateStore) isProjectFileFromAPI(project string, text []byte) boo
 
 // addAPIProjectFileHash records that the API is about to write the file of a project.
 func (w *daemonStateStore) addAPIProjectFileHash(project, sum string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiProjectRecord) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
+	return w.updateAPIProjectRecord(project, func(r *apiProjectRecord) {
+		r.FileHashes = append(withoutItem(r.FileHashes, sum), sum)
+	})
 }
 
 // setAPIProjectFileHash records that the API has written the file of a project, and drops the hashes of

@@ -60,15 +60,19 @@ func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Proje
 	}
 	return &confine.ProjectAccess{
 		OutputRoot: l.apiRestrictions.OutputRoot, InputRoot: l.apiRestrictions.InputRoot,
-		ProjectDir: string(l.projectStateDir(project)), ProtectedDataDir: string(l.DataDir), ProjectFilesDir: l.ProjectFilesDir,
-		AllowPrivate: l.apiRestrictions.AllowPrivate, IsKnownOutput: func(path string) bool { return l.stateStore.isKnownOutputFile(project, path) },
+		ProjectDir: string(l.projectStateDir(project)), ProtectedDataDir: string(l.DataDir),
+		ProjectFilesDir: l.ProjectFilesDir,
+		AllowPrivate:    l.apiRestrictions.AllowPrivate, IsKnownOutput: func(path string) bool {
+			return l.stateStore.isKnownOutputFile(project, path)
+		},
 		RecordOutput: func(path string) error { return l.stateStore.addKnownOutputFile(project, path) },
 	}
 }
 
 // checkProjectConfinement returns the first setting of a project that its confinement c does not allow,
 // or nil.
-func (l *projectLoader) checkProjectConfinement(name string, p project.Project, c *confine.ProjectAccess) *project.FieldProblem {
+func (l *projectLoader) checkProjectConfinement(name string, p project.Project,
+	c *confine.ProjectAccess) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}
@@ -101,8 +105,9 @@ func (l *projectLoader) checkProjectConfinement(name string, p project.Project, 
 		{"store.redis.addresses", p.Store.Redis.IsUsed()},
 	} {
 		if f.isSet {
-			return project.NewFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
-				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.ProjectFilesDir)
+			return project.NewFieldProblem(f.field,
+				"may reach into private networks, which a project that comes by the API may not; "+
+					"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.ProjectFilesDir)
 		}
 	}
 	return nil

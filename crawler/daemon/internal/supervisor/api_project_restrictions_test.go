@@ -49,15 +49,19 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 		{redisAt + "}}", "store.redis.addresses", "--api-private-networks"},
 	} {
 		_, err := f.PutProject(t.Context(), "p", []byte(daemontest.MinimalProject+tt.text+"\n"))
-		if err == nil || !strings.Contains(err.Error(), tt.field+": ") || !strings.Contains(err.Error(), tt.flag) || strings.Contains(err.Error(), secret) {
+		if err == nil || !strings.Contains(err.Error(), tt.field+": ") || !strings.Contains(err.Error(), tt.flag) ||
+			strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v\nwant an error that names %s and %s", tt.text, err, tt.field, tt.flag)
 		}
 	}
-	signed := fmt.Sprintf("agent: {contact: 'mailto:a@b.example', signature: {keys: [%s], directory: 'https://b.example'}}\nseeds: [https://example.com/]\n", key)
-	if _, err := f.PutProject(t.Context(), "p", []byte(signed)); err == nil || !strings.Contains(err.Error(), "agent.signature.keys[0]: ") {
+	signed := fmt.Sprintf("agent: {contact: 'mailto:a@b.example', signature: {keys: [%s], directory: "+
+		"'https://b.example'}}\nseeds: [https://example.com/]\n", key)
+	if _, err := f.PutProject(t.Context(), "p", []byte(signed)); err == nil ||
+		!strings.Contains(err.Error(), "agent.signature.keys[0]: ") {
 		t.Errorf("a key elsewhere: %v", err)
 	}
-	own := daemontest.MinimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
+	own := daemontest.MinimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: "+
+		"{allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
 	f.PutProjectFile("own", own)
 	if got := f.ReloadAndFind("own"); got.Outcome != "new" {
 		t.Errorf("put into the folder by hand: %+v", got)
@@ -71,7 +75,8 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 func TestSeedErrorsHideText(t *testing.T) {
 	f := newDaemonFixture(t)
 	f.start(false)
-	for name, text := range map[string]string{"seeds.txt": "https://example.com/\n" + secret + "\n", "long.txt": secret + strings.Repeat("x", 1<<17)} {
+	for name, text := range map[string]string{"seeds.txt": "https://example.com/\n" + secret + "\n",
+		"long.txt": secret + strings.Repeat("x", 1<<17)} {
 		if err := os.WriteFile(filepath.Join(f.ProjectFilesPath(), name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +133,9 @@ func TestInterruptedPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.addAPIProjectFileHash("p", sha256Hex([]byte("one"))), w.setAPIProjectFileHash("p", sha256Hex([]byte("one"))), w.addAPIProjectFileHash("p", sha256Hex([]byte("two")))); err != nil {
+	if err := errors.Join(w.addAPIProjectFileHash("p", sha256Hex([]byte("one"))),
+		w.setAPIProjectFileHash("p", sha256Hex([]byte("one"))),
+		w.addAPIProjectFileHash("p", sha256Hex([]byte("two")))); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -141,10 +148,12 @@ func TestInterruptedPut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.setAPIProjectFileHash("p", sha256Hex([]byte("two"))); err != nil || w.isProjectFileFromAPI("p", []byte("one")) {
+	if err := w.setAPIProjectFileHash("p", sha256Hex([]byte("two"))); err != nil ||
+		w.isProjectFileFromAPI("p", []byte("one")) {
 		t.Errorf("%v; the previous file is still recorded", err)
 	}
-	if err := w.update(func(t *savedDaemonState) { delete(t.APIProjects, "p") }); err != nil || w.isProjectFileFromAPI("p", []byte("two")) {
+	if err := w.update(func(t *savedDaemonState) { delete(t.APIProjects, "p") }); err != nil ||
+		w.isProjectFileFromAPI("p", []byte("two")) {
 		t.Errorf("%v; a deleted project is still recorded", err)
 	}
 }
@@ -154,7 +163,8 @@ func TestInterruptedPut(t *testing.T) {
 func TestLastValidRevisionIsConfined(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	f.start(false)
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p",
+		[]byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
 	f.PutProjectFile("own", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))
@@ -179,7 +189,9 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newDaemonFixture(t, daemontest.ShopSite())
 			f.start(false)
-			if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "output: {"+tt.output+"}"))); err != nil {
+			if _, err := f.PutProject(t.Context(), "p",
+				[]byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML,
+					"output: {"+tt.output+"}"))); err != nil {
 				t.Fatal(err)
 			}
 			outside := t.TempDir()
@@ -209,7 +221,9 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 	f.start(false)
 	put := func(jsonl string) {
 		t.Helper()
-		if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "output: {jsonl: "+jsonl+"}"))); err != nil {
+		if _, err := f.PutProject(t.Context(), "p",
+			[]byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML,
+				"output: {jsonl: "+jsonl+"}"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -266,7 +280,8 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 		os.WriteFile(unfinished, []byte("no record"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "output: {warc: "+dir+"}"))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p",
+		[]byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "output: {warc: "+dir+"}"))); err != nil {
 		t.Fatal(err)
 	}
 	open := func() error { return f.openAndCloseOutputs("p") }

@@ -36,7 +36,8 @@ func openOperatorBrakes(
 	active *politeness.Brakes, stateStore *daemonStateStore, events *eventBroker, log *slog.Logger,
 ) (*operatorBrakes, error) {
 	o := &operatorBrakes{
-		active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.CrossProcessBrakes{},
+		active: active, stateStore: stateStore, events: events, log: log,
+		sharedBrakesByID: map[string]*engine.CrossProcessBrakes{},
 	}
 	var brakes []politeness.Brake
 	for _, b := range stateStore.current().Brakes {
@@ -66,7 +67,8 @@ func (o *operatorBrakes) Brakes(context.Context) ([]api.Brake, error) {
 func (o *operatorBrakes) SetBrake(ctx context.Context, b api.Brake) error {
 	host, ok := ParseBrakeHost(b.Host)
 	if !ok {
-		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
+		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in "+
+			"www.example.com", b.Host)
 	}
 	if b.Reason == "" {
 		return api.InvalidInput("a brake needs a reason, for example who wants it and why")

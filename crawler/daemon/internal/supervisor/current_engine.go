@@ -122,7 +122,8 @@ func (c *currentEngine) activeVisits() []api.ActiveVisit {
 	}
 	for _, h := range current.ListActiveVisits() {
 		if !h.RequestedAt.IsZero() {
-			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.RequestedAt.UTC(), Kind: visitKind(h)})
+			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host,
+				RequestedAt: h.RequestedAt.UTC(), Kind: visitKind(h)})
 		}
 	}
 	return visits

@@ -55,7 +55,8 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
 	if len(file) > project.MaxFileSize {
-		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
+		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into " +
+			"seed_files")
 	}
 	// Validate under the lock: another project could take the same output meanwhile.
 	s.projectFilesMu.Lock()
@@ -123,7 +124,10 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.runners.remove(name)
 	err = s.moveToDeleted(name)
 	if err == nil {
-		err = s.stateStore.update(func(t *savedDaemonState) { delete(t.DesiredStates, name); delete(t.APIProjects, name) })
+		err = s.stateStore.update(func(t *savedDaemonState) {
+			delete(t.DesiredStates, name)
+			delete(t.APIProjects, name)
+		})
 	}
 	if err != nil {
 		s.reloadProject(name)
@@ -205,7 +209,8 @@ func (r *projectRunner) readinessError() error {
 func (s *Supervisor) CrawlerIdentities() api.CrawlerIdentities {
 	about := api.CrawlerIdentities{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	for _, loaded := range s.runners.loadedProjects() {
-		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
+		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(),
+			Contact:                loaded.project.Agent.Contact,
 			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}
 		if !slices.Contains(about.Identities, p) {
 			about.Identities = append(about.Identities, p)
@@ -218,7 +223,8 @@ func (s *Supervisor) CrawlerIdentities() api.CrawlerIdentities {
 func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	p, loaded := r.state.apiState()
 	if loaded != nil {
-		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(), loaded.project.Limits.Workers, loaded.project.Handler
+		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(),
+			loaded.project.Limits.Workers, loaded.project.Handler
 		p.UserAgent = loaded.project.UserAgent()
 	}
 	// Add the throughput and, if no visit begins, why.

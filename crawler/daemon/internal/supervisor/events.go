@@ -116,7 +116,8 @@ func (l *eventSubscriber) takePending() []api.Event {
 	events := l.pending
 	l.pending = nil
 	if l.missedEvents > 0 {
-		events = append(events, api.Event{At: time.Now().UTC(), Type: "missed", Project: l.project, MissedEvents: l.missedEvents})
+		events = append(events, api.Event{At: time.Now().UTC(), Type: "missed", Project: l.project,
+			MissedEvents: l.missedEvents})
 		l.missedEvents = 0
 	}
 	return events

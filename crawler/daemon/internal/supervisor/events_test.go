@@ -64,16 +64,19 @@ func TestThroughput(t *testing.T) {
 	}
 	fine, coarse := tp.perSecondSamples, tp.perMinuteSamples
 	last := begin.Add(seconds * time.Second)
-	if len(fine) != maxSecondSamples || fine[len(fine)-1].At != last || fine[0].At != last.Add(-(maxSecondSamples-1)*time.Second) {
+	if len(fine) != maxSecondSamples || fine[len(fine)-1].At != last ||
+		fine[0].At != last.Add(-(maxSecondSamples-1)*time.Second) {
 		t.Errorf("%d samples, from %v to %v", len(fine), fine[0].At, fine[len(fine)-1].At)
 	}
-	if len(coarse) != maxMinuteSamples || coarse[0].PagesPerSecond != 2 || coarse[0].BytesPerSecond != 100 || coarse[1].At.Sub(coarse[0].At) != time.Minute {
+	if len(coarse) != maxMinuteSamples || coarse[0].PagesPerSecond != 2 || coarse[0].BytesPerSecond != 100 ||
+		coarse[1].At.Sub(coarse[0].At) != time.Minute {
 		t.Errorf("%d samples, the first %+v", len(coarse), coarse[0])
 	}
 	if !slices.IsSortedFunc(coarse, func(x, y api.ThroughputSample) int { return x.At.Compare(y.At) }) {
 		t.Error("samples are not in order")
 	}
-	if r := tp.recentThroughput(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 || r.QueuedURLs != seconds || r.At != last {
+	if r := tp.recentThroughput(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 ||
+		r.QueuedURLs != seconds || r.At != last {
 		t.Errorf("of the last seconds: %+v", r)
 	}
 }

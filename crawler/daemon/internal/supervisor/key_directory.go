@@ -34,11 +34,14 @@ type retiredKeyrings struct {
 
 // directoryForHost returns the key directory for a host, with the current and the retired keys that can
 // verify a signature that is valid at now. It returns nil if the host has no keys.
-func (rk *retiredKeyrings) directoryForHost(host string, current []requestSigningKeys, now time.Time) *botauth.KeyDirectory {
+func (rk *retiredKeyrings) directoryForHost(host string, current []requestSigningKeys,
+	now time.Time) *botauth.KeyDirectory {
 	keys := map[string][]*botauth.Key{} // by origin
 	for _, ring := range rk.withValid(current, now) {
 		for _, k := range ring.keys {
-			if !slices.ContainsFunc(keys[ring.keyDirectoryOrigin], func(other *botauth.Key) bool { return other.ID() == k.ID() }) {
+			if !slices.ContainsFunc(keys[ring.keyDirectoryOrigin], func(other *botauth.Key) bool {
+				return other.ID() == k.ID()
+			}) {
 				keys[ring.keyDirectoryOrigin] = append(keys[ring.keyDirectoryOrigin], k)
 			}
 		}
@@ -57,7 +60,9 @@ func (rk *retiredKeyrings) directoryForHost(host string, current []requestSignin
 func (rk *retiredKeyrings) withValid(current []requestSigningKeys, now time.Time) []requestSigningKeys {
 	rk.mu.Lock()
 	defer rk.mu.Unlock()
-	return slices.DeleteFunc(append(current, rk.rings...), func(ring requestSigningKeys) bool { return ring.allSignaturesExpired(now) })
+	return slices.DeleteFunc(append(current, rk.rings...), func(ring requestSigningKeys) bool {
+		return ring.allSignaturesExpired(now)
+	})
 }
 
 // add stores the keys of a project that has been deleted and has ended, and drops expired ones.
@@ -67,7 +72,9 @@ func (rk *retiredKeyrings) add(ring requestSigningKeys, now time.Time) {
 	}
 	rk.mu.Lock()
 	defer rk.mu.Unlock()
-	rk.rings = slices.DeleteFunc(append(rk.rings, ring), func(ring requestSigningKeys) bool { return ring.allSignaturesExpired(now) })
+	rk.rings = slices.DeleteFunc(append(rk.rings, ring), func(ring requestSigningKeys) bool {
+		return ring.allSignaturesExpired(now)
+	})
 }
 
 // allSignaturesExpired reports whether every signature by these keys has expired by now.
@@ -85,7 +92,8 @@ func (rs *projectLifecycle) requestSigningKeys() requestSigningKeys {
 		return requestSigningKeys{}
 	}
 	signing := &loaded.project.Agent.Signature
-	ring := requestSigningKeys{keyDirectoryOrigin: signing.NormalizedKeyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
+	ring := requestSigningKeys{keyDirectoryOrigin: signing.NormalizedKeyDirectoryOrigin(), keys: loaded.signingKeys,
+		signatureTTL: time.Duration(signing.SignatureTTL)}
 	if rs.command.isProjectFileGone && rs.state == api.StateStopped {
 		ring.signingEndedAt = rs.since
 	}

@@ -34,7 +34,8 @@ func TestKeyFileReplaced(t *testing.T) {
 	published := func() {
 		t.Helper()
 		w := httptest.NewRecorder()
-		f.PublishedSigningKeys("bot.example.com").ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		f.PublishedSigningKeys("bot.example.com").ServeHTTP(w,
+			httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
 		if !strings.Contains(w.Body.String(), k.ID()) {
 			t.Errorf("the directory is %s, want %s", w.Body, k.ID())
 		}
@@ -46,7 +47,8 @@ func TestKeyFileReplaced(t *testing.T) {
 	if err := os.WriteFile(file, []byte("half a ke"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.ReloadAndFind("signed"); got.Outcome != "refused" || !strings.Contains(got.Error, "agent.signature.keys[0]: "+file) {
+	if got := f.ReloadAndFind("signed"); got.Outcome != "refused" ||
+		!strings.Contains(got.Error, "agent.signature.keys[0]: "+file) {
 		t.Errorf("%+v", got)
 	}
 	published()
@@ -88,7 +90,8 @@ func TestKeyFileRepaired(t *testing.T) {
 
 // signedProject returns the text of a project that signs its requests.
 func signedProject(key, origin string) string {
-	return fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: '%s'}}\nseeds: [http://site.test/]\n", key, origin)
+	return fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: "+
+		"'%s'}}\nseeds: [http://site.test/]\n", key, origin)
 }
 
 // The keys of a project that is deleted, or whose file is gone, are published until the last signature
@@ -105,7 +108,8 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	published := func(after time.Duration, want ...string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		f.retiredKeyrings.directoryForHost("bot.example.com", f.runners.requestSigningKeys(), time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		f.retiredKeyrings.directoryForHost("bot.example.com", f.runners.requestSigningKeys(),
+			time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
 		for name, id := range ids {
 			if got := strings.Contains(w.Body.String(), id); got != slices.Contains(want, name) {
 				t.Errorf("after %v the key of %s is published: %v", after, name, got)
@@ -196,7 +200,8 @@ func TestKeyDirectories(t *testing.T) {
 func TestRetiredKeyrings(t *testing.T) {
 	file, now := filepath.Join(t.TempDir(), "bot.pem"), time.Now()
 	k := daemontest.CreateSigningKey(t, file)
-	ring := requestSigningKeys{keyDirectoryOrigin: "https://bot.example.com", keys: []*botauth.Key{k}, signatureTTL: time.Minute}
+	ring := requestSigningKeys{keyDirectoryOrigin: "https://bot.example.com",
+		keys: []*botauth.Key{k}, signatureTTL: time.Minute}
 	var retired retiredKeyrings
 	if d := retired.directoryForHost("bot.example.com", nil, now); d != nil {
 		t.Error("there is a directory of no keys")

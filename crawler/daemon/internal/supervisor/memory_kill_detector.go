@@ -58,7 +58,8 @@ func (n *memoryUsageRecord) killEvidence(usage memoryUsage) string {
 	case n.OOMKills >= 0 && usage.OOMKills > n.OOMKills:
 		return "the kernel killed a process of the control group for its memory"
 	case n.LimitBytes > 0 && float64(n.LiveBytes) > memoryKillThreshold*float64(n.LimitBytes):
-		return fmt.Sprintf("it used %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes))
+		return fmt.Sprintf("it used %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes),
+			plaintext.FormatBytes(n.LimitBytes))
 	}
 	return ""
 }
@@ -208,7 +209,9 @@ func (w *memoryKillDetector) markStoppedAfterMemoryKills(stateStore *daemonState
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
 		"and start it again", maxMemoryKills, w.record.PreviousKillEvidence)
 	stopped := desiredState{State: api.StateStopped, Reason: reason}
-	if err := stateStore.updateEvenIfFull(func(t *savedDaemonState) { t.DesiredStates[project] = stopped }); err != nil {
+	if err := stateStore.updateEvenIfFull(func(t *savedDaemonState) {
+		t.DesiredStates[project] = stopped
+	}); err != nil {
 		return err
 	}
 	w.log.Error("the project comes up stopped", "project", project, "why", reason)

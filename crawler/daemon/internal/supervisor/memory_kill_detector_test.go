@@ -28,12 +28,18 @@ func TestMemoryKillRule(t *testing.T) {
 		"two ends with a full heap":         {{"bad", 901, 0, false, ""}, {"bad", 950, 0, false, "bad"}},
 		"one sign of each kind":             {{"bad", 100, 1, false, ""}, {"bad", 950, 1, false, "bad"}},
 		"one kill":                          {{"bad", 950, 1, false, ""}},
-		"SIGKILL, power loss, crash":        {{"bad", 900, 0, false, ""}, {"bad", 900, 0, false, ""}, {"bad", 900, 0, false, ""}},
-		"another project each time":         {{"a", 100, 1, false, ""}, {"b", 100, 2, false, ""}, {"a", 100, 3, false, ""}},
-		"the other one twice":               {{"a", 100, 1, false, ""}, {"b", 100, 2, false, ""}, {"b", 100, 3, false, "b"}},
-		"a SIGKILL in between":              {{"bad", 100, 1, false, ""}, {"bad", 100, 1, false, ""}, {"bad", 100, 2, false, ""}},
-		"an end in order in between":        {{"bad", 100, 1, false, ""}, {"bad", 990, 2, true, ""}, {"bad", 100, 3, false, ""}},
-		"a kill with no largest project":    {{"bad", 100, 1, false, ""}, {"", 100, 2, false, ""}, {"bad", 100, 3, false, ""}},
+		"SIGKILL, power loss, crash": {{"bad", 900, 0, false, ""}, {"bad", 900, 0, false, ""},
+			{"bad", 900, 0, false, ""}},
+		"another project each time": {{"a", 100, 1, false, ""},
+			{"b", 100, 2, false, ""}, {"a", 100, 3, false, ""}},
+		"the other one twice": {{"a", 100, 1, false, ""}, {"b", 100, 2, false, ""},
+			{"b", 100, 3, false, "b"}},
+		"a SIGKILL in between": {{"bad", 100, 1, false, ""}, {"bad", 100, 1, false, ""},
+			{"bad", 100, 2, false, ""}},
+		"an end in order in between": {{"bad", 100, 1, false, ""}, {"bad", 990, 2, true, ""},
+			{"bad", 100, 3, false, ""}},
+		"a kill with no largest project": {{"bad", 100, 1, false, ""}, {"", 100, 2, false, ""},
+			{"bad", 100, 3, false, ""}},
 		"started again after it was stopped": {{"bad", 100, 1, false, ""}, {"bad", 100, 2, false, "bad"},
 			{"bad", 100, 3, false, ""}, {"bad", 100, 4, false, "bad"}},
 		"no counter":                    {{"bad", 100, -1, false, ""}, {"bad", 100, -1, false, ""}},
@@ -91,7 +97,8 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	}
 	f.start(true)
 	p := f.WaitForState("bad", api.StateStopped)
-	for _, want := range []string{"held most of the daemon's memory at 2 memory kills in a row", "950 B of 1000 B", "start it again"} {
+	for _, want := range []string{"held most of the daemon's memory at 2 memory kills in a row",
+		"950 B of 1000 B", "start it again"} {
 		if !strings.Contains(p.StateReason, want) {
 			t.Errorf("why: %s, want %q in it", p.StateReason, want)
 		}
@@ -125,7 +132,8 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w := openMemoryKillDetector(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
+		w := openMemoryKillDetector(file, func() memoryUsage { return memoryUsage{1, 1000, 0} },
+			slog.New(slog.DiscardHandler))
 		if stop := w.record.StoppedProject; stop != "" || w.record.SuspectProject != "" {
 			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.record.SuspectProject)
 		}
@@ -143,13 +151,15 @@ func TestServeNotesItsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"kept_bytes": 700`, `"limit_bytes": 1000`, `"oom_kills": 3`, `"largest": "big"`, `"ended": false`} {
+	for _, want := range []string{`"kept_bytes": 700`, `"limit_bytes": 1000`, `"oom_kills": 3`,
+		`"largest": "big"`, `"ended": false`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the record lacks %s: %s", want, text)
 		}
 	}
 	f.Stop()
-	if text, _ := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile)); !strings.Contains(string(text), `"ended": true`) {
+	if text, _ := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile)); !strings.Contains(string(text),
+		`"ended": true`) {
 		t.Errorf("after an end in order: %s", text)
 	}
 }

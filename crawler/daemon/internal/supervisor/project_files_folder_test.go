@@ -17,7 +17,8 @@ func TestProjectFolder(t *testing.T) {
 	events := &eventBroker{}
 	ctx, stop := context.WithCancel(t.Context())
 	all := events.subscribe(ctx, "")
-	d := &projectFilesFolder{path: filepath.Join(t.TempDir(), "projects"), events: events, log: slog.New(slog.DiscardHandler)}
+	d := &projectFilesFolder{path: filepath.Join(t.TempDir(), "projects"), events: events,
+		log: slog.New(slog.DiscardHandler)}
 	for range 2 {
 		if _, _, err := d.list(); err == nil || d.readError == "" {
 			t.Fatalf("a folder that does not exist: %v, recorded %q", err, d.readError)
@@ -39,7 +40,8 @@ func TestProjectFolder(t *testing.T) {
 		t.Errorf("projects %v, want %v", names, want)
 	}
 	got := d.reportNonProjectFiles(nonProject)
-	if len(got) != 2 || got[0].Project != "Shop.yaml" || got[1].Project != "blog.yml" || got[0].Outcome != "refused" || got[1].Error == "" {
+	if len(got) != 2 || got[0].Project != "Shop.yaml" || got[1].Project != "blog.yml" ||
+		got[0].Outcome != "refused" || got[1].Error == "" {
 		t.Errorf("files of no project: %+v", got)
 	}
 	events.publish(api.Event{Type: "end"})

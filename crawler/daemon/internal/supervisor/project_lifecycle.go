@@ -175,7 +175,8 @@ func (rs *projectLifecycle) apiState() (api.Project, *loadedProject) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	p := api.Project{
-		Name: rs.name, State: rs.state, StateReason: rs.reason, StateSince: rs.since, FileError: rs.command.projectFileError,
+		Name: rs.name, State: rs.state, StateReason: rs.reason, StateSince: rs.since,
+		FileError: rs.command.projectFileError,
 	}
 	return p, rs.command.lastValidProject
 }

@@ -153,10 +153,11 @@ func TestCurrentEngine(t *testing.T) {
 	created := 0
 	get := func() *engine.Engine {
 		t.Helper()
-		crawl, err := c.getOrCreate(datadir.CrawlStores{}, func(stores datadir.CrawlStores, _ *loadedProject) (*engine.Engine, error) {
-			created++
-			return &engine.Engine{Stores: stores}, nil
-		})
+		crawl, err := c.getOrCreate(datadir.CrawlStores{},
+			func(stores datadir.CrawlStores, _ *loadedProject) (*engine.Engine, error) {
+				created++
+				return &engine.Engine{Stores: stores}, nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,8 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	// Report a violation of the daemon's own rules first, then errors that any program would report.
 	c := l.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
-		l.checkProjectForDaemon(name, &d.Project), l.checkProjectConfinement(name, d.Project, c), l.checkHandler(d.Handler),
+		l.checkProjectForDaemon(name, &d.Project),
+		l.checkProjectConfinement(name, d.Project, c), l.checkHandler(d.Handler),
 	} {
 		if f != nil {
 			return nil, d.FieldError(*f)
@@ -64,7 +65,8 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	loaded, err := l.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
 		if other := l.jsonlOwner(loaded.project.Output.JSONL); other != "" && other != name {
-			return nil, d.FieldError(*project.NewFieldProblem("output.jsonl", "%q is written by project %s: name another file",
+			return nil, d.FieldError(*project.NewFieldProblem("output.jsonl",
+				"%q is written by project %s: name another file",
 				loaded.project.Output.JSONL, other))
 		}
 	}
@@ -73,7 +75,8 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 
 // newLoadedProject returns a validated project with absolute paths, and with the seeds and keys of the
 // files that it names.
-func (l *projectLoader) newLoadedProject(name string, p project.Project, c *confine.ProjectAccess) (*loadedProject, error) {
+func (l *projectLoader) newLoadedProject(name string, p project.Project,
+	c *confine.ProjectAccess) (*loadedProject, error) {
 	p.Name = name
 	l.makePathsAbsolute(&p)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(c.OpenInput)
@@ -84,7 +87,8 @@ func (l *projectLoader) newLoadedProject(name string, p project.Project, c *conf
 	if err != nil {
 		return nil, err
 	}
-	return &loadedProject{project: p, pathConfinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
+	return &loadedProject{project: p, pathConfinement: c, firstSeedPerOrigin: seedPerOrigin,
+		signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
 // checkProjectForDaemon returns the first setting that a command accepts and a daemon does not, or nil.
@@ -93,9 +97,11 @@ func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *
 	case p.Name != "" && p.Name != name:
 		return project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
 	case p.Store.Path != defaultStorePath:
-		return project.NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+		return project.NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all "+
+			"projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
-		return project.NewFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+		return project.NewFieldProblem("output.jsonl",
+			`"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
 	case l.isForbiddenOutputPath(name, p.Output.JSONL):
 		return project.NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
 	case l.isForbiddenOutputPath(name, p.Output.WARCDir):

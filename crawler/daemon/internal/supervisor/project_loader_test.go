@@ -18,8 +18,9 @@ func TestProjectLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &projectLoader{
-		projectPaths: projectPaths{DataDir: datadir.StateDir(filepath.Join(dir, "data")), ProjectFilesDir: filepath.Join(dir, "projects")},
-		stateStore:   stateStore,
+		projectPaths: projectPaths{DataDir: datadir.StateDir(filepath.Join(dir, "data")),
+			ProjectFilesDir: filepath.Join(dir, "projects")},
+		stateStore: stateStore,
 		checkHandler: func(handler string) *project.FieldProblem {
 			if handler == "" {
 				return nil
@@ -39,7 +40,8 @@ func TestProjectLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := filepath.Join(dir, "data", datadir.ProjectsDir, "shop", "a.jsonl")
-	if got := loaded.project.Output.JSONL; got != want || loaded.project.Name != "shop" || loaded.pathConfinement != nil {
+	if got := loaded.project.Output.JSONL; got != want || loaded.project.Name != "shop" ||
+		loaded.pathConfinement != nil {
 		t.Errorf("%s writes %s, want %s", loaded.project.Name, got, want)
 	}
 	for more, want := range map[string]string{
@@ -47,7 +49,8 @@ func TestProjectLoader(t *testing.T) {
 		"handler: shop\n":                "has no such handler",
 		"project: blog\n":                "is not the name of its file",
 	} {
-		if _, err := l.parseAndValidateProject("shop", []byte(text+more), false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := l.parseAndValidateProject("shop", []byte(text+more), false); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", more, err, want)
 		}
 	}

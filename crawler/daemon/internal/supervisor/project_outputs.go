@@ -23,7 +23,8 @@ type projectOutputs struct {
 // openForProject opens the outputs of a project, and sets them in g. It continues each file where the
 // stores say that the disk holds it.
 func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loadedProject, g *engine.Config) error {
-	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.Stores)
+	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(),
+		g.Stores)
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,8 @@ func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loaded
 	if err != nil {
 		return err
 	}
-	cfg.Resume, cfg.Durable, cfg.Stdout, cfg.Log, cfg.OnDiskFull = true, durable, env.StandardOutput, env.Log, env.OnDiskFull
+	cfg.Resume, cfg.Durable, cfg.Stdout, cfg.Log, cfg.OnDiskFull = true, durable,
+		env.StandardOutput, env.Log, env.OnDiskFull
 	o, err := sinks.Open(cfg)
 	if err != nil {
 		return err

@@ -36,7 +36,9 @@ func (d projectPaths) isForbiddenOutputPath(name, outputPath string) bool {
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.Path(outputPath)
 	}
-	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(d.DataDir)) || filepath.Dir(outputPath) == d.ProjectFilesDir)
+	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" &&
+		!datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(d.DataDir)) ||
+		filepath.Dir(outputPath) == d.ProjectFilesDir)
 }
 
 // makePathsAbsolute makes the paths of a project absolute: relative outputs are in the project's
@@ -66,7 +68,8 @@ func (d projectPaths) absolutePath(projectName string, use project.FilePathUse, 
 // returns an error, both are where they were: otherwise a project whose file is on a read-only file
 // system would start again without its state.
 func (d projectPaths) moveToDeleted(name string) error {
-	deletedPath := d.DataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	deletedPath := d.DataDir.Path(filepath.Join(datadir.DeletedDir,
+		name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ func (s *Supervisor) Inspector(_ context.Context, name string) (api.Inspector, e
 }
 
 // withInspector calls do with an inspect.Inspector of a project.
-func (s *Supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *inspect.Inspector) error) error {
+func (s *Supervisor) withInspector(ctx context.Context, name string,
+	do func(context.Context, *inspect.Inspector) error) error {
 	r, err := s.runners.find(name)
 	if err != nil {
 		return err
@@ -52,7 +53,9 @@ func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
 		// Use the cached list, so that the pages of one list are consistent.
-		r, err := s.hostLists.GetOrBuild(ctx, name, func() (*inspect.HostListSnapshot, error) { return q.NewHostList(ctx) })
+		r, err := s.hostLists.GetOrBuild(ctx, name, func() (*inspect.HostListSnapshot, error) {
+			return q.NewHostList(ctx)
+		})
 		if err != nil {
 			return err
 		}
@@ -60,7 +63,8 @@ func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 		if err != nil {
 			return err
 		}
-		page = &api.HostListPage{AsOf: r.CreatedAt, Total: total, Offset: query.Offset, HostsByState: r.CountByState, Hosts: make([]api.Host, len(hosts))}
+		page = &api.HostListPage{AsOf: r.CreatedAt, Total: total, Offset: query.Offset, HostsByState: r.CountByState,
+			Hosts: make([]api.Host, len(hosts))}
 		for i, h := range hosts {
 			if page.Hosts[i], err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 				return err

@@ -31,7 +31,8 @@ func startTownDaemon(t *testing.T) *daemonFixture {
 	f.ReloadAndFind("town")
 	daemontest.WaitUntil(t, "the town is crawled", func() bool {
 		page, err := f.Hosts(t.Context(), "town", api.HostQuery{})
-		return err == nil && page.HostsByState["done"] == 1 && page.HostsByState["held"] == 1 && page.HostsByState["set aside"] == 1
+		return err == nil && page.HostsByState["done"] == 1 && page.HostsByState["held"] == 1 &&
+			page.HostsByState["set aside"] == 1
 	})
 	return f
 }
@@ -51,7 +52,8 @@ func TestServeAnswers(t *testing.T) {
 	f := startTownDaemon(t)
 	ctx := t.Context()
 	town := f.inspector("town")
-	if err := f.SetBrake(ctx, api.Brake{Host: "example", WithSubdomains: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
+	if err := f.SetBrake(ctx, api.Brake{Host: "example", WithSubdomains: true, Stop: true,
+		Reason: "asked to", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, action := range []api.ProjectAction{api.ActionStart, api.ActionPause, api.ActionStop} {
@@ -61,28 +63,35 @@ func TestServeAnswers(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", action, page, err)
 		}
 		shop, slow := page.Hosts[0], page.Hosts[1]
-		if shop.Brake == nil || shop.Brake.Host != "example" || shop.RobotsOutcome != "rules" || shop.RobotsFetchedAt.IsZero() || shop.ParkedURLs != 1 {
+		if shop.Brake == nil || shop.Brake.Host != "example" || shop.RobotsOutcome != "rules" ||
+			shop.RobotsFetchedAt.IsZero() || shop.ParkedURLs != 1 {
 			t.Errorf("%s: shop %+v", action, shop)
 		}
-		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != inspect.HostSuspended || slow.HoldReason != want {
+		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != inspect.HostSuspended ||
+			slow.HoldReason != want {
 			t.Errorf("%s: slow %+v", action, slow)
 		}
 		d, err := f.HostDetail(ctx, "town", "SHOP.example")
-		if err != nil || d.BlockedByRobots != 1 || len(d.ParkedByRule) != 1 || d.ParkedByRule[0].Rule != "disallow: /till" || len(d.RobotsFiles) != 1 ||
-			d.RobotsFiles[0].Bytes == 0 || d.RobotsFiles[0].Text != "" || !d.RobotsFiles[0].ExpiresAt.After(time.Now()) {
+		if err != nil || d.BlockedByRobots != 1 || len(d.ParkedByRule) != 1 ||
+			d.ParkedByRule[0].Rule != "disallow: /till" || len(d.RobotsFiles) != 1 ||
+			d.RobotsFiles[0].Bytes == 0 || d.RobotsFiles[0].Text != "" ||
+			!d.RobotsFiles[0].ExpiresAt.After(time.Now()) {
 			t.Fatalf("%s: %+v, %v", action, d, err)
 		}
 		e, err := town.ExplainURL(ctx, "http://shop.example/till?x=1")
-		if err != nil || e.Robots.MayVisit == nil || *e.Robots.MayVisit || e.Robots.Line != 3 || e.Host.Host != "shop.example" {
+		if err != nil || e.Robots.MayVisit == nil || *e.Robots.MayVisit || e.Robots.Line != 3 ||
+			e.Host.Host != "shop.example" {
 			t.Errorf("%s: explained %+v, %v", action, e, err)
 		}
 		r, err := api.FullReport(ctx, town.Report, api.ReportQuery{Limit: 1})
-		if err != nil || r.HostCount != 3 || len(r.Hosts) != 1 || r.BlockedByRobots != 1 || r.LargestDelayShortfall != 0 {
+		if err != nil || r.HostCount != 3 || len(r.Hosts) != 1 || r.BlockedByRobots != 1 ||
+			r.LargestDelayShortfall != 0 {
 			t.Errorf("%s: report %+v, %v", action, r, err)
 		}
 	}
 	for what, err := range map[string]error{
-		"no project": errorOf(f.Hosts(ctx, "none", api.HostQuery{})), "no host": errorOf(f.HostDetail(ctx, "town", "none.example")),
+		"no project":        errorOf(f.Hosts(ctx, "none", api.HostQuery{})),
+		"no host":           errorOf(f.HostDetail(ctx, "town", "none.example")),
 		"report on no host": errorOf(api.FullReport(ctx, town.Report, api.ReportQuery{Host: "none.example"})),
 		"no robots.txt":     errorOf(f.RobotsFile(ctx, "town", "http://none.example", "")),
 		"no version":        errorOf(f.RobotsFile(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
@@ -92,10 +101,13 @@ func TestServeAnswers(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"order": errorOf(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": errorOf(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
-		"offset": errorOf(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": errorOf(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
-		"URL": errorOf(town.ExplainURL(ctx, "shop")), "host": errorOf(f.HostDetail(ctx, "town", "a/b")),
-		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": errorOf(api.FullReport(ctx, town.Report, api.ReportQuery{Limit: -1})),
+		"order":  errorOf(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})),
+		"state":  errorOf(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
+		"offset": errorOf(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})),
+		"limit":  errorOf(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
+		"URL":    errorOf(town.ExplainURL(ctx, "shop")), "host": errorOf(f.HostDetail(ctx, "town", "a/b")),
+		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")),
+		"report": errorOf(api.FullReport(ctx, town.Report, api.ReportQuery{Limit: -1})),
 	} {
 		if problemStatus(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v", what, err)
@@ -112,7 +124,8 @@ func TestServeHostOrders(t *testing.T) {
 	for by := range inspect.HostSortKeys {
 		var up, down []string
 		for i := range 3 {
-			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1}, {Sort: by, Offset: i, Limit: 1, Descending: true}} {
+			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1},
+				{Sort: by, Offset: i, Limit: 1, Descending: true}} {
 				page, err := f.Hosts(t.Context(), "town", q)
 				if err != nil || len(page.Hosts) != 1 {
 					t.Fatalf("%+v: %+v, %v", q, page, err)
@@ -128,7 +141,8 @@ func TestServeHostOrders(t *testing.T) {
 		if !slices.Equal(up, down) {
 			t.Errorf("by %q: up %q, down %q", by, up, down)
 		}
-		for want, sortedPositions := range map[string][]string{"shop.example": {"requests 2", "state 2", "queued 0"}, "slow.example": {"host 2", "state 1"},
+		for want, sortedPositions := range map[string][]string{"shop.example": {"requests 2", "state 2", "queued 0"},
+			"slow.example":   {"host 2", "state 1"},
 			"broken.example": {"host 0", "failures 2", "robots_age 2"}} {
 			for _, position := range sortedPositions {
 				if order, at, _ := strings.Cut(position, " "); order == by && up[at[0]-'0'] != want {
@@ -141,7 +155,8 @@ func TestServeHostOrders(t *testing.T) {
 	if err != nil || page.Total != 1 || page.Hosts[0].Host != "shop.example" || page.HostsByState["held"] != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if page, err = f.Hosts(t.Context(), "town", api.HostQuery{Search: "op", State: "held"}); err != nil || page.Total != 0 || page.Hosts == nil {
+	if page, err = f.Hosts(t.Context(), "town", api.HostQuery{Search: "op", State: "held"}); err != nil ||
+		page.Total != 0 || page.Hosts == nil {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -149,7 +164,9 @@ func TestServeHostOrders(t *testing.T) {
 // A changed robots.txt file is returned with its earlier version, after a restart too.
 func TestServeRobotsHistory(t *testing.T) {
 	var version atomic.Int32
-	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\nHost: https://www.h.example\n"}
+	texts := []string{"User-agent: *\nDisallow: /a\n",
+		"User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\nHost: " +
+			"https://www.h.example\n"}
 	site := crawltest.Site{Host: "h.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
 		Robots: func(time.Time) crawltest.RobotsSpec {
 			return crawltest.RobotsSpec{Response: crawltest.Text(texts[version.Load()])}
@@ -175,13 +192,17 @@ func TestServeRobotsHistory(t *testing.T) {
 	})
 	f.Stop()
 	f.start(false)
-	if now, err = f.RobotsFile(t.Context(), "h", "http://h.example/", ""); err != nil || now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
-		now.CrawlDelay != api.Milliseconds(10*time.Millisecond) || !slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
-		now.MainMirror != "https://www.h.example" || len(now.History) != 2 || now.Bytes != len(texts[1]) || now.Outcome != "rules" {
+	if now, err = f.RobotsFile(t.Context(), "h", "http://h.example/", ""); err != nil ||
+		now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
+		now.CrawlDelay != api.Milliseconds(10*time.Millisecond) ||
+		!slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
+		now.MainMirror != "https://www.h.example" || len(now.History) != 2 ||
+		now.Bytes != len(texts[1]) || now.Outcome != "rules" {
 		t.Errorf("now %+v, %v", now, err)
 	}
 	old, err := f.RobotsFile(t.Context(), "h", "http://h.example", first.SHA256)
-	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 || old.MainMirror != "" {
+	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 ||
+		len(old.Sitemaps) != 0 || old.MainMirror != "" {
 		t.Errorf("old %+v, %v", old, err)
 	}
 	if d := api.DiffRobotsLines(old, now); d.AddedLineCount != 4 || d.RemovedLineCount != 1 {
@@ -208,13 +229,16 @@ func TestServeAddURLs(t *testing.T) {
 	f.PutProjectFile("p", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "scope: {max_depth: 1}"))
 	f.ReloadAndFind("p")
 	f.WaitForState("p", api.StateDone)
-	in, err := f.inspector("p").AddURLs(t.Context(), lineSeq("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
-		`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
+	in, err := f.inspector("p").AddURLs(t.Context(),
+		lineSeq("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
+			`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
 	want := &api.AddURLsResult{Added: 1, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: in.Refusals}
 	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	daemontest.WaitUntil(t, "the new page is visited", func() bool { return slices.Contains(daemontest.RequestedPages(f.Web.Log()), "http://shop.example/new") })
+	daemontest.WaitUntil(t, "the new page is visited", func() bool {
+		return slices.Contains(daemontest.RequestedPages(f.Web.Log()), "http://shop.example/new")
+	})
 	f.WaitForState("p", api.StateDone)
 	f.DoActions("p", api.ActionStop)
 	broken := errors.New("the client has gone away")

@@ -128,7 +128,9 @@ func (rs *projectLifecycle) applyReloadedProject(loaded *loadedProject, digest s
 func (rs *projectLifecycle) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "refused", Error: reason}
 	rs.mu.Lock()
-	isKnown, hasNoRevision := rs.lastReadDigest == digest && rs.command.projectFileError == reason, rs.command.lastValidProject == nil && (lastValid != nil || rs.command.revision == 0) || rs.command.isProjectFileGone
+	isKnown, hasNoRevision := rs.lastReadDigest == digest && rs.command.projectFileError == reason,
+		rs.command.lastValidProject == nil && (lastValid != nil || rs.command.revision == 0) ||
+			rs.command.isProjectFileGone
 	rs.command.projectFileError, rs.lastReadDigest = reason, digest
 	rs.mu.Unlock()
 	if isKnown && !hasNoRevision {

@@ -50,8 +50,10 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
 	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore,
-		robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.operatorBrakes, metrics: s.Metrics, ended: make(chan struct{}),
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker,
+		daemonStateStore: s.stateStore,
+		robotsStore:      s.robotsStore, SharedResources: s.SharedResources, brakes: s.operatorBrakes,
+		metrics: s.Metrics, ended: make(chan struct{}),
 	}
 	r.state = newProjectLifecycle(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
 	r.engine = &currentEngine{state: r.state}
@@ -191,7 +193,8 @@ func (r *projectRunner) runCrawl(o runnerTarget) (mustReopen bool) {
 	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
 	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
 		r.state.markDoneUnlessURLsAdded()
-	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, engine.ErrTimeLimit):
+	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes),
+		errors.Is(crawlErr, engine.ErrTimeLimit):
 		r.state.pauseAtLimit(o.revision, crawlErr)
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
@@ -260,8 +263,9 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	hooks.Acked = r.recordDelayShortfall
 	g = engine.Config{
 		Stores: *r.storeHandle.stores, Confinement: loaded.pathConfinement, Handlers: r.env.Handlers, Log: r.env.Log,
-		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL, SharedResources: r.SharedResources,
-		RestartedAt: r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
+		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL,
+		SharedResources: r.SharedResources,
+		RestartedAt:     r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
 	}
 	if g.SharedBrakes = r.brakes.getOrStartSharedBrakes(loaded); g.SharedBrakes != nil {
 		hostDueStore := *r.HostDueStore

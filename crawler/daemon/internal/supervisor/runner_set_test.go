@@ -14,7 +14,8 @@ func TestRunnerSet(t *testing.T) {
 	for name, output := range map[string]string{"shop": "/a.jsonl", "blog": "/b.jsonl", "new": ""} {
 		r := &projectRunner{name: name, state: newTestRunnerState(t, name), ended: make(chan struct{})}
 		if output != "" {
-			r.state.command.lastValidProject = &loadedProject{project: project.Project{Name: name, Output: project.OutputSettings{JSONL: output}}}
+			r.state.command.lastValidProject = &loadedProject{project: project.Project{Name: name,
+				Output: project.OutputSettings{JSONL: output}}}
 		}
 		r.state.updateCommand(func(c *runnerTarget) { c.mustQuit = true }) // the goroutine ends at once
 		rs.addAndStart(r)

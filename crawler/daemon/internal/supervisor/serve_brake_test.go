@@ -15,13 +15,16 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
-			f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+			f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}",
+				"scope: {max_depth: 2000}"))
 			f.start(true)
 			daemontest.WaitUntil(t, "a visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
 			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
 				t.Fatal(err)
 			}
-			daemontest.WaitUntil(t, "the host is suspended", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+			daemontest.WaitUntil(t, "the host is suspended", func() bool {
+				return f.GetProject("a").FrontierCounts.SuspendedURLs > 0
+			})
 			f.DoActions("a", api.ActionPause)
 			f.WaitForState("a", api.StatePaused)
 			liftBrake := func() {
@@ -35,11 +38,15 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			f.DoActions("a", api.ActionResume)
 			f.WaitForState("a", api.StateRunning)
 			if when == "after it" {
-				daemontest.WaitUntil(t, "the host is suspended again", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+				daemontest.WaitUntil(t, "the host is suspended again", func() bool {
+					return f.GetProject("a").FrontierCounts.SuspendedURLs > 0
+				})
 				liftBrake()
 			}
 			before := f.GetProject("a").Stats.Pages
-			daemontest.WaitUntil(t, "the host is visited again", func() bool { return f.GetProject("a").Stats.Pages > before+2 })
+			daemontest.WaitUntil(t, "the host is visited again", func() bool {
+				return f.GetProject("a").Stats.Pages > before+2
+			})
 		})
 	}
 }

@@ -21,7 +21,8 @@ func TestServeOnAFullDisk(t *testing.T) {
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.PutProjectFile("books", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+	f.PutProjectFile("books", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}",
+		"scope: {max_depth: 1000000}"))
 	ballast := filepath.Join(f.Dir, "ballast")
 	notReady := func(what string) {
 		t.Helper()
@@ -30,7 +31,8 @@ func TestServeOnAFullDisk(t *testing.T) {
 			err = f.CheckReady(t.Context())
 			return errors.Is(err, api.ErrDiskFull)
 		})
-		if p := f.GetProject("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.StateReason, "no space left on device") {
+		if p := f.GetProject("books"); !strings.Contains(err.Error(), "project books waits") ||
+			!strings.Contains(p.StateReason, "no space left on device") {
 			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.StateReason)
 		}
 	}

@@ -31,7 +31,8 @@ func TestServePausesWithoutConnections(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	f.Addr = s.Listener.Addr().String()
-	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0, http://b.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0, http://b.example/0", "politeness: {delay: 10ms, "+
+		"adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
 	daemontest.WaitUntil(t, "each host has a connection", func() bool { return open.Load() == 2 })
 	f.DoActions("p", api.ActionPause)
@@ -45,7 +46,8 @@ func TestServePausesWithoutConnections(t *testing.T) {
 // URLs.
 func TestServeStopsWithoutMemory(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
-	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}",
+		"scope: {max_depth: 2000}"))
 	f.start(true)
 	f.WaitForState("p", api.StateRunning)
 	r, err := f.runners.find("p")

@@ -20,14 +20,16 @@ import (
 // not survive the daemon.
 func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
-	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}",
+		"scope: {max_depth: 2000}"))
 	f.start(true)
 	f.WaitForState("a", api.StateRunning)
 	blockingDir := filepath.Join(f.WebFixture.DataDir(), datadir.DaemonStateFile+".new")
 	if err := os.Mkdir(blockingDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil || !strings.Contains(err.Error(), "may not survive") {
+	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil ||
+		!strings.Contains(err.Error(), "may not survive") {
 		t.Errorf("paused: %v", err)
 	}
 	f.WaitForState("a", api.StatePaused)

@@ -34,7 +34,8 @@ func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 		{"warc", "../other", false},
 		{"warc", f.WebFixture.DataDir(), false},
 	} {
-		_, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
+		_, err := f.PutProject(t.Context(), "p",
+			[]byte(f.ProjectYAML("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
 		if tt.fits && err != nil || !tt.fits && (err == nil || !strings.Contains(err.Error(), "output."+tt.field)) {
 			t.Errorf("%s: %s: %v", tt.field, tt.place, err)
 		}

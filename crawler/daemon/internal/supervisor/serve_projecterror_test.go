@@ -20,7 +20,8 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	f := newDaemonFixture(t)
 	var log bytes.Buffer
 	f.Log = slog.NewTextHandler(&log, nil)
-	f.PutProjectFile("header", daemontest.MinimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
+	f.PutProjectFile("header", daemontest.MinimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: "+
+		"geheim}}\nlimits: {workers: none}\n")
 	f.PutProjectFile("proxy", daemontest.MinimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
 	f.PutProjectFile("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
 	elsewhere := testfile.Write(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
@@ -33,18 +34,21 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, wantText := range map[string]string{
-		"header": "header.yaml:4:19: limits.workers: ", "proxy": "proxy.yaml:3:16: fetch.proxy: ", "syntax": "syntax.yaml:2:", "link": "link.yaml:1:1: ",
+		"header": "header.yaml:4:19: limits.workers: ", "proxy": "proxy.yaml:3:16: fetch.proxy: ",
+		"syntax": "syntax.yaml:2:", "link": "link.yaml:1:1: ",
 	} {
 		for _, text := range []string{f.GetProject(name).FileError, f.ReloadAndFind(name).Error} {
 			if !strings.Contains(text, wantText) || strings.Contains(text, "geheim") {
 				t.Errorf("%s: the error is %q; want %q, and no value", name, text, wantText)
 			}
 		}
-		if err := f.ControlProject(t.Context(), name, api.ActionStart); err == nil || strings.Contains(err.Error(), "geheim") {
+		if err := f.ControlProject(t.Context(), name, api.ActionStart); err == nil ||
+			strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s is started, or the answer repeats a value: %v", name, err)
 		}
 	}
-	if _, err := f.PutProject(t.Context(), "put", []byte("geheim: 1\n")); err == nil || strings.Contains(err.Error(), "geheim") {
+	if _, err := f.PutProject(t.Context(), "put", []byte("geheim: 1\n")); err == nil ||
+		strings.Contains(err.Error(), "geheim") {
 		t.Errorf("a file that is put: %v", err)
 	}
 	f.PutProjectFile("header", "limits: {workers: geheim}\n")

@@ -22,18 +22,23 @@ func TestServeWaitsForRedis(t *testing.T) {
 	f.start(true)
 	waits := func() bool {
 		p := f.GetProject("shop")
-		return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer") && strings.Contains(p.StateReason, c.Addrs()[0])
+		return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer") &&
+			strings.Contains(p.StateReason, c.Addrs()[0])
 	}
 	daemontest.WaitUntil(t, "the project waits, and names Redis", waits)
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("ready: %v", err)
 	}
-	if _, err := f.inspector("shop").ExplainURL(t.Context(), "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
+	if _, err := f.inspector("shop").ExplainURL(t.Context(), "http://shop.example/"); err == nil ||
+		!strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("explain: %v", err)
 	}
 	c.StartKilledNode(c.Nodes()[0])
 	f.WaitForState("shop", api.StateDone)
-	daemontest.WaitUntil(t, "it says what it holds", func() bool { p := f.GetProject("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
+	daemontest.WaitUntil(t, "it says what it holds", func() bool {
+		p := f.GetProject("shop")
+		return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0
+	})
 	if err := f.CheckReady(t.Context()); err != nil {
 		t.Errorf("ready: %v", err)
 	}
@@ -45,7 +50,9 @@ func TestServeWaitsForRedis(t *testing.T) {
 	}
 	f.PutProjectFile("shop", inFiles+daemontest.RedisField(c, ", durability: none, partitions: 9"))
 	f.ReloadAndFind("shop")
-	daemontest.WaitUntil(t, "it says what is wrong", func() bool { return strings.Contains(f.GetProject("shop").StateReason, "was made with partitions 64") })
+	daemontest.WaitUntil(t, "it says what is wrong", func() bool {
+		return strings.Contains(f.GetProject("shop").StateReason, "was made with partitions 64")
+	})
 	f.PutProjectFile("shop", inFiles+daemontest.RedisField(c, ", durability: none, lease: 5s"))
 	f.ReloadAndFind("shop")
 	f.WaitForState("shop", api.StateDone)
@@ -57,7 +64,8 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
-	text := f.ProjectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", daemontest.RedisField(c, ", durability: none, lease: 2s"))
+	text := f.ProjectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}",
+		daemontest.RedisField(c, ", durability: none, lease: 2s"))
 	f.PutProjectFile("shop", text)
 	f.start(true)
 	f.WaitForState("shop", api.StatePaused)

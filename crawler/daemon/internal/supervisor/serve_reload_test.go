@@ -35,12 +35,14 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		{"store: {path: /elsewhere}", `store.path: "…" cannot be set in a daemon`},
 		{"handler: books", `handler: "…" names Go callbacks`},
 		{"output: {jsonl: '-'}", `output.jsonl: "…" cannot be used in a daemon`},
-		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.ProjectFilesPath(), "nowhere.txt")},
+		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " +
+			filepath.Join(f.ProjectFilesPath(), "nowhere.txt")},
 		{"politness: {delay: 1s}", "unknown field"},
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.CrawlSettings.Seeds, ", "), f.Addr, more)
+			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n",
+			strings.Join(web.CrawlSettings.Seeds, ", "), f.Addr, more)
 	}
 	f.PutProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.start(true)
@@ -62,12 +64,15 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	var followed, during int
 	for i := range projectFileEdits {
 		seen := len(f.Web.Log())
-		daemontest.WaitUntil(t, "the crawl continues between edits", func() bool { return len(f.Web.Log()) > seen || f.GetProject("p").State == api.StateDone })
+		daemontest.WaitUntil(t, "the crawl continues between edits", func() bool {
+			return len(f.Web.Log()) > seen || f.GetProject("p").State == api.StateDone
+		})
 		if f.GetProject("p").State == api.StateRunning {
 			during++
 		}
 		if i%2 == 0 {
-			f.PutProjectFile("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
+			f.PutProjectFile("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: "+
+				"{workers: %d}", 4+i)))
 			if r := f.ReloadAndFind("p"); r.Outcome == "changed" {
 				followed++
 			} else if r.Error != "" {
@@ -96,7 +101,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		t.Errorf("%d events report an invalid file, want %d", n, projectFileEdits/2)
 	}
 	f.Stop()
-	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
+	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t,
+		filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
@@ -106,7 +112,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	if p.LargestDelayShortfall != 0 {
 		t.Errorf("a rest fell %v short", time.Duration(p.LargestDelayShortfall))
 	}
-	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", projectFileEdits, during, followed, p.Stats.Pages)
+	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", projectFileEdits,
+		during, followed, p.Stats.Pages)
 }
 
 // Two projects together visit a host at the pace of the slower one. When one has ended, the other
@@ -123,8 +130,10 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newDaemonFixture(t, daemontest.ChainSite("a.example", 60))
-			f.PutProjectFile("slow", f.ProjectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
-			f.PutProjectFile("fast", strings.Replace(f.ProjectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
+			f.PutProjectFile("slow", f.ProjectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, "+
+				"adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
+			f.PutProjectFile("fast", strings.Replace(f.ProjectYAML("http://a.example/0",
+				fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
 				"product: decorum", "product: fastbot", 1))
 			f.start(false)
 			f.DoActions("slow", api.ActionStart)
@@ -145,7 +154,8 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 			for i := range log[1 : last+1] {
 				gap := log[i+1].Start.Sub(log[i].End)
 				if gap < tt.slow-time.Millisecond { // the clocks of server and crawler are not read at the same time
-					t.Errorf("%v after %s of %s came %s of %s", gap, log[i].URL, log[i].UserAgent, log[i+1].URL, log[i+1].UserAgent)
+					t.Errorf("%v after %s of %s came %s of %s", gap, log[i].URL, log[i].UserAgent,
+						log[i+1].URL, log[i+1].UserAgent)
 				}
 				if log[i].UserAgent != log[i+1].UserAgent {
 					both++

@@ -48,7 +48,8 @@ func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 // newDaemonFixtureOn is newDaemonFixture for an existing web.
 func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 	t.Helper()
-	return &daemonFixture{DaemonFixture: daemontest.NewDaemonFixture(t, web), apiRules: APIProjectRestrictions{AllowPrivate: true}}
+	return &daemonFixture{DaemonFixture: daemontest.NewDaemonFixture(t, web),
+		apiRules: APIProjectRestrictions{AllowPrivate: true}}
 }
 
 // start opens and runs the daemon until Stop, or until the test ends.
@@ -75,8 +76,12 @@ func TestServeStartsAndIsDone(t *testing.T) {
 		t.Fatalf("projects %v, %v; want none", all, err)
 	}
 	f.PutProjectFile("shop", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))
-	daemontest.WaitUntil(t, "the daemon finds the new file by itself", func() bool { _, err := f.runners.find("shop"); return err == nil })
-	if p := f.GetProject("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
+	daemontest.WaitUntil(t, "the daemon finds the new file by itself", func() bool {
+		_, err := f.runners.find("shop")
+		return err == nil
+	})
+	if p := f.GetProject("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+
+		" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
 		t.Errorf("the new project is %+v", p)
 	}
 	f.DoActions("shop", api.ActionStart, api.ActionStart)
@@ -84,12 +89,14 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	if got := daemontest.RequestedPages(f.Web.Log()); !slices.Equal(got, daemontest.ShopURLs) {
 		t.Errorf("the crawl requested %q, want %q", got, daemontest.ShopURLs)
 	}
-	if p.Stats.Pages != int64(len(daemontest.ShopURLs)) || p.FrontierCounts.SeenURLs != 6 || p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
+	if p.Stats.Pages != int64(len(daemontest.ShopURLs)) || p.FrontierCounts.SeenURLs != 6 ||
+		p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
 		t.Errorf("it shows %+v", p)
 	}
 	f.DoActions("shop", api.ActionStop)
 	f.WaitForState("shop", api.StateStopped)
-	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "shop", datadir.OutputFile)); len(got) != len(daemontest.ShopURLs) {
+	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "shop",
+		datadir.OutputFile)); len(got) != len(daemontest.ShopURLs) {
 		t.Errorf("%d lines of output, want %d", len(got), len(daemontest.ShopURLs))
 	}
 }
@@ -97,9 +104,11 @@ func TestServeStartsAndIsDone(t *testing.T) {
 // After a restart, running projects resume; paused projects stay paused, and stopped ones stopped.
 func TestServeKeepsDesiredStates(t *testing.T) {
 	t.Parallel() // it mostly waits: after a restart hosts rest
-	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000), daemontest.ChainSite("b.example", 1000), daemontest.ChainSite("c.example", 1000))
+	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000), daemontest.ChainSite("b.example", 1000),
+		daemontest.ChainSite("c.example", 1000))
 	for _, name := range []string{"a", "b", "c"} {
-		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}",
+			"scope: {max_depth: 2000}"))
 	}
 	f.start(true)
 	for _, name := range []string{"a", "b", "c"} {
@@ -184,13 +193,15 @@ func TestServeFilesComeAndGo(t *testing.T) {
 	if p := f.WaitForState("a", api.StateStopped); !strings.Contains(p.StateReason, "its file is gone") {
 		t.Errorf("without its file: %+v", p)
 	}
-	if err := f.ControlProject(t.Context(), "a", api.ActionStart); err == nil || !strings.Contains(err.Error(), "put it back") {
+	if err := f.ControlProject(t.Context(), "a", api.ActionStart); err == nil ||
+		!strings.Contains(err.Error(), "put it back") {
 		t.Errorf("started without its file: %v", err)
 	}
 	f.PutProjectFile("a", file)
 	f.ReloadAndFind("a")
 	f.WaitForState("a", api.StateRunning)
-	for name, wantErr := range map[string]string{"B.yaml": `"B" is not a project's name`, "c.yml": "project files are named NAME.yaml"} {
+	for name, wantErr := range map[string]string{"B.yaml": `"B" is not a project's name`,
+		"c.yml": "project files are named NAME.yaml"} {
 		if err := os.WriteFile(filepath.Join(f.ProjectFilesPath(), name), []byte(file), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +222,9 @@ func TestServeFilesComeAndGo(t *testing.T) {
 		t.Errorf("without the folder: %v", err)
 	}
 	before := len(f.Web.Log())
-	daemontest.WaitUntil(t, "the crawl continues without the folder", func() bool { return len(f.Web.Log()) > before+2 })
+	daemontest.WaitUntil(t, "the crawl continues without the folder", func() bool {
+		return len(f.Web.Log()) > before+2
+	})
 	if err := os.Rename(f.ProjectFilesPath()+"-away", f.ProjectFilesPath()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,31 +238,37 @@ func TestServeFilesComeAndGo(t *testing.T) {
 func TestServeFailsAndLimits(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 100))
-	f.PutProjectFile("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
+	f.PutProjectFile("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: "+
+		"{workers: none}\n")
 	f.PutProjectFile("torn", f.ProjectYAML("http://a.example/0", daemontest.NoDelayYAML))
 	torn := filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "torn")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(torn, datadir.StoreFile), bytes.Repeat([]byte("no store "), 10_000), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(torn, datadir.StoreFile),
+		bytes.Repeat([]byte("no store "), 10_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.PutProjectFile("limited", f.ProjectYAML("http://a.example/0", daemontest.NoDelayYAML, "limits: {pages: 5}"))
 	f.start(true)
-	if p := f.GetProject("bad"); p.State != api.StateStopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
+	if p := f.GetProject("bad"); p.State != api.StateStopped ||
+		!strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
 		t.Errorf("the bad one: %+v", p)
 	}
-	if err := f.ControlProject(t.Context(), "bad", api.ActionStart); err == nil || !strings.Contains(err.Error(), "limits.workers") {
+	if err := f.ControlProject(t.Context(), "bad", api.ActionStart); err == nil ||
+		!strings.Contains(err.Error(), "limits.workers") {
 		t.Errorf("the bad one is started: %v", err)
 	}
-	if p := f.WaitForState("torn", api.StateFailed); !strings.Contains(p.StateReason, "cannot open the state of the crawl") {
+	if p := f.WaitForState("torn", api.StateFailed); !strings.Contains(p.StateReason,
+		"cannot open the state of the crawl") {
 		t.Errorf("the torn one: %+v", p)
 	}
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "project torn has failed") {
 		t.Errorf("ready: %v", err)
 	}
 	for _, want := range []int64{5, 10} {
-		if p := f.WaitForState("limited", api.StatePaused); p.Stats.Pages != want || p.StateReason != crawler.ErrPages.Error() {
+		if p := f.WaitForState("limited", api.StatePaused); p.Stats.Pages != want ||
+			p.StateReason != crawler.ErrPages.Error() {
 			t.Errorf("the limited one has %d pages, %q", p.Stats.Pages, p.StateReason)
 		}
 		f.DoActions("limited", api.ActionResume)

@@ -129,7 +129,8 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 			continue
 		}
 		all = append(all, b)
-		log.Warn("brake", "host", b.Host, "domain", b.IncludesSubdomains, "what", brakeDescription(toAPIBrake(b)), "by", b.By, "reason", b.Reason)
+		log.Warn("brake", "host", b.Host, "domain", b.IncludesSubdomains, "what", brakeDescription(toAPIBrake(b)),
+			"by", b.By, "reason", b.Reason)
 	}
 	if err := brakes.Replace(all); err != nil { // unreachable: all of them are valid
 		log.Error("the brakes of other processes are not applied", "error", err)

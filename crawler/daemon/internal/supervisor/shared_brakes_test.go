@@ -78,7 +78,8 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	}
 	brake := func(host string) {
 		t.Helper()
-		if err := o.SetBrake(t.Context(), api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
+		if err := o.SetBrake(t.Context(),
+			api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
 			t.Error(err)
 		}
 	}

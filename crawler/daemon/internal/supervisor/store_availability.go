@@ -67,7 +67,8 @@ func (a *storeAvailability) reset() {
 // do about a store that is unavailable.
 func explainStoreError(err error, loaded *loadedProject) error {
 	if loaded == nil || !loaded.project.Store.Redis.IsUsed() {
-		return fmt.Errorf("its state cannot be written for now; it continues by itself when the state can be written: %w", err)
+		return fmt.Errorf("its state cannot be written for now; it continues by itself when the state can be "+
+			"written: %w", err)
 	}
 	return fmt.Errorf("the servers of store.redis (%s) do not answer, or report an error: the project visits nothing "+
 		"until they work, and then continues by itself; check that they run, and that this machine can reach them: %w",

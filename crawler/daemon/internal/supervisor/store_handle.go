@@ -47,9 +47,11 @@ type storeHandle struct {
 var errStoreClosed = errors.New("the project is closed for good")
 
 func newStoreHandle(
-	dir datadir.StateDir, wantedLocation func() string, openStores func() (datadir.CrawlStores, error), beforeClose func(),
+	dir datadir.StateDir, wantedLocation func() string,
+	openStores func() (datadir.CrawlStores, error), beforeClose func(),
 ) *storeHandle {
-	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation, openStoresFunc: openStores, beforeClose: beforeClose}
+	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation,
+		openStoresFunc: openStores, beforeClose: beforeClose}
 	v.stateChanged.L = &v.mu
 	return v
 }

@@ -73,7 +73,8 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
-		return nil, usage.Errorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
+		return nil, usage.Errorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml "+
+			"into it for each project; or name another folder with --projects", projectFilesDir)
 	}
 	rules, err := opts.APIProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
 	if err != nil {
@@ -81,10 +82,12 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	}
 	// Build the parts that need no file.
 	s := &Supervisor{
-		env: env, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(), runners: newRunnerSet(),
+		env: env, startNewProjects: opts.StartNewProjects,
+		hostLists: inspect.NewHostListCache(), runners: newRunnerSet(),
 		projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir},
 		SharedResources: engine.SharedResources{
-			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
+			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{},
+			MemoryBudget:          &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
 	}
@@ -111,15 +114,19 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 	}
 	s.loader = &projectLoader{
 		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore,
-		jsonlOwner:   s.runners.jsonlOutputOwner,
-		checkHandler: func(handler string) *project.FieldProblem { return engine.CheckHandler(s.env.Handlers, handler) },
+		jsonlOwner: s.runners.jsonlOutputOwner,
+		checkHandler: func(handler string) *project.FieldProblem {
+			return engine.CheckHandler(s.env.Handlers, handler)
+		},
 	}
-	if s.operatorBrakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
+	if s.operatorBrakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore,
+		&s.eventBroker, s.env.Log); err != nil {
 		return err
 	}
 	// The robots.txt files are in a store that all projects share.
 	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
-	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage, OnCommitted: s.Metrics.ObserveCommit}
+	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage,
+		OnCommitted: s.Metrics.ObserveCommit}
 	if s.robotsStore, err = datadir.OpenBoltNotes(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func (g *generator) daemon() error {
 		return err
 	}
 	data := filepath.Join(dir, "data")
-	l.process.Args = append(l.process.Args, "serve", "--listen", listen, "--data", data, "--projects", filepath.Join(dir, "projects"), "--log-level=error")
+	l.process.Args = append(l.process.Args, "serve", "--listen", listen, "--data", data, "--projects",
+		filepath.Join(dir, "projects"), "--log-level=error")
 	if err := l.process.Start(); err != nil {
 		return err
 	}
@@ -93,7 +94,8 @@ func (g *generator) operate(listen, data string, l *life) error {
 		}
 	}
 	_, err := c.SetBrake(ctx, "many.example", api.BrakeRequest{Stop: true, Reason: "its owner asked"})
-	_, err2 := c.SetBrake(ctx, "tdm.example", api.BrakeRequest{Delay: api.Milliseconds(20 * time.Second), Reason: "its owner asked for less"})
+	_, err2 := c.SetBrake(ctx, "tdm.example",
+		api.BrakeRequest{Delay: api.Milliseconds(20 * time.Second), Reason: "its owner asked for less"})
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
@@ -105,7 +107,8 @@ func (g *generator) operate(listen, data string, l *life) error {
 	if err := await(l.web, []string{"GET http://clean.example/", "GET http://cookie.example/"}); err != nil {
 		return err
 	}
-	if err := errors.Join(c.ControlProject(ctx, "paused", api.ActionPause), c.ControlProject(ctx, "stopped", api.ActionStop)); err != nil {
+	if err := errors.Join(c.ControlProject(ctx, "paused", api.ActionPause),
+		c.ControlProject(ctx, "stopped", api.ActionStop)); err != nil {
 		return err
 	}
 	return await(l.web, g.web.DaemonSeen)

@@ -187,7 +187,8 @@ func (g *generator) export(data string) error {
 
 // save writes the files that a process left, and the log of its servers.
 func (g *generator) save(name, dir string, killed time.Time, web *crawltest.Web) error {
-	if err := os.WriteFile(filepath.Join(dir, "killed"), []byte(killed.UTC().Format(time.RFC3339Nano)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "killed"),
+		[]byte(killed.UTC().Format(time.RFC3339Nano)), 0o600); err != nil {
 		return err
 	}
 	if web != nil {

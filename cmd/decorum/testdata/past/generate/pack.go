@@ -26,7 +26,8 @@ func pack(dir string) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		if err := t.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o600, Size: int64(len(text))}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o600,
+			Size: int64(len(text))}); err != nil {
 			return err
 		}
 		_, err = t.Write(text)

@@ -30,7 +30,8 @@ func (g *generator) redis() (err error) {
 		if err != nil {
 			return err
 		}
-		text = fmt.Appendf(text, "store: {redis: {addresses: ['%s'], partitions: 4, durability: none, lease: 2s}}\n", cluster.Addrs()[0])
+		text = fmt.Appendf(text, "store: {redis: {addresses: ['%s'], partitions: 4, durability: none, lease: 2s}}\n",
+			cluster.Addrs()[0])
 		projects = append(projects, filepath.Join(g.temp, "redis-"+name))
 		if err := os.WriteFile(projects[len(projects)-1], text, 0o600); err != nil {
 			return err

@@ -70,7 +70,8 @@ func (d description) web() *crawltest.Web {
 }
 
 func (h host) site(name string) crawltest.Site {
-	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{}, OtherMethodPages: map[string]crawltest.PageFunc{}}
+	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{},
+		OtherMethodPages: map[string]crawltest.PageFunc{}}
 	if h.Robots != nil {
 		answer := h.Robots.page
 		answer.Type = "text/plain"
@@ -94,7 +95,8 @@ func (h host) page(name, path string, p page) crawltest.PageFunc {
 		switch {
 		case h.HTTPS && r.Header.Get(overTLS) == "":
 			return crawltest.Redirect(http.StatusMovedPermanently, "https://"+name+r.Path)
-		case h.Cookie != "" && path != "/" && !strings.HasPrefix(path, "/.") && !strings.Contains(r.Header.Get("Cookie"), h.Cookie):
+		case h.Cookie != "" && path != "/" && !strings.HasPrefix(path, "/.") &&
+			!strings.Contains(r.Header.Get("Cookie"), h.Cookie):
 			return crawltest.Status(http.StatusForbidden)
 		}
 		return p.answer(name)
@@ -164,7 +166,8 @@ func serve(web http.Handler) servers {
 // connectTo returns the flags that send all requests to the servers.
 func (s servers) connectTo() []string {
 	var flags []string
-	for port, to := range map[string]net.Addr{"80": s.plain.Listener.Addr(), "8080": s.plain.Listener.Addr(), "443": s.tls.Listener.Addr()} {
+	for port, to := range map[string]net.Addr{"80": s.plain.Listener.Addr(), "8080": s.plain.Listener.Addr(),
+		"443": s.tls.Listener.Addr()} {
 		flags = append(flags, fmt.Sprintf("--connect-to=:%s:%s", port, to))
 	}
 	return flags

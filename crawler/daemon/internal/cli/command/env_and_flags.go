@@ -82,7 +82,8 @@ func ParseHostFlag(s string) (string, error) {
 
 // AddDataFlag adds --data, the data directory, to fs.
 func AddDataFlag(fs *pflag.FlagSet, dir *string) {
-	fs.StringVar(dir, "data", project.Default().Store.Path, "use the data directory `DIR`, which holds the state of the crawl or daemon")
+	fs.StringVar(dir, "data", project.Default().Store.Path,
+		"use the data directory `DIR`, which holds the state of the crawl or daemon")
 }
 
 // An Env holds what the command of one call of decorum uses.

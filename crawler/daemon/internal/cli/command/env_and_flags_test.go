@@ -46,7 +46,8 @@ func TestArgumentChecks(t *testing.T) {
 		err  error
 		want string
 	}{
-		{RejectUnknownCommand(c, []string{"lst"}), `unknown command "lst" for frontier; did you mean list?; see frontier --help`},
+		{RejectUnknownCommand(c, []string{"lst"}),
+			`unknown command "lst" for frontier; did you mean list?; see frontier --help`},
 		{ArgsOrUsageError(cobra.ExactArgs(1))(c, nil), "accepts 1 arg(s), received 0; see frontier --help"},
 		{checkFormat("xml"), `--format: "xml" is not one of table, json`},
 		{badHost, `--host: "a b" is not a host name such as example.com`},

@@ -31,8 +31,10 @@ func (f *CrawlTargetFlags) AddFlags(env *command.Env, c *cobra.Command, formats 
 	f.Env, f.flagSet = env, fs
 	command.AddFormatFlag(c, &f.Format, formats...)
 	command.AddDataFlag(fs, &f.DataDir)
-	fs.StringVar(&f.project, "project", "", "use the project `NAME` of the daemon of --data or --server (default: its only project)")
-	fs.StringVar(&f.serverURL, "server", "", "call the daemon at `URL`, as http://127.0.0.1:8470, instead of using --data")
+	fs.StringVar(&f.project, "project", "",
+		"use the project `NAME` of the daemon of --data or --server (default: its only project)")
+	fs.StringVar(&f.serverURL, "server", "",
+		"call the daemon at `URL`, as http://127.0.0.1:8470, instead of using --data")
 	fs.StringVar(&f.tokenFile, "token-file", "", "read the token for --server from `FILE` (default DIR/token)")
 }
 
@@ -53,7 +55,9 @@ func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.
 		return f.ExplainError(ctx, err)
 	}
 	if inspector == nil {
-		return stoppedcrawl.OpenAndDo(ctx, f.Env, string(dir), func(ctx context.Context, k *stoppedcrawl.Crawl) error { return do(ctx, k) })
+		return stoppedcrawl.OpenAndDo(ctx, f.Env, string(dir), func(ctx context.Context, k *stoppedcrawl.Crawl) error {
+			return do(ctx, k)
+		})
 	}
 	ctx, stop := f.Env.WithSignalCancel(ctx)
 	defer stop()
@@ -132,5 +136,6 @@ func (f *CrawlTargetFlags) chooseProject(names []string) (string, error) {
 	case len(names) == 0:
 		return "", usage.Errorf("the daemon has no project yet")
 	}
-	return "", usage.Errorf("the daemon has %d projects: choose one with --project: %s", len(names), strings.Join(names, ", "))
+	return "", usage.Errorf("the daemon has %d projects: choose one with --project: %s",
+		len(names), strings.Join(names, ", "))
 }

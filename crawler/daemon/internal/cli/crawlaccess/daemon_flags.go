@@ -59,7 +59,8 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 		if dir.WasUsedButIsIdle() {
 			// Any user of the machine may listen at the default address in the daemon's
 			// place, and would receive the token.
-			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? For another address use --server", dir)
+			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? For another address use --server",
+				dir)
 		}
 	}
 	// An address needs a token, which the socket does not.
@@ -70,9 +71,11 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	}
 	token, err := inputfile.ReadSmall(os.Open, cmp.Or(r.tokenFile, filepath.Join(r.DataDir, "token")))
 	if err != nil {
-		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's data directory with --data", err)
+		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the "+
+			"daemon's data directory with --data", err)
 	}
-	return &api.Client{Server: r.serverURL, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: clientTimeout}}, nil
+	return &api.Client{Server: r.serverURL, Token: strings.TrimSpace(string(token)),
+		HTTP: &http.Client{Timeout: clientTimeout}}, nil
 }
 
 // isExplicit reports whether the flags name the daemon's address or its token.
@@ -104,9 +107,11 @@ func (r *DaemonFlags) ExplainError(ctx context.Context, err error) error {
 	case err != nil && errors.Is(context.Cause(ctx), engine.ErrInterrupted):
 		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no daemon answers at %s: is decorum serve running? For another address use --server: %w", r.dialedAddress, err)
+		return fmt.Errorf("no daemon answers at %s: is decorum serve running? For another address use --server: %w",
+			r.dialedAddress, err)
 	case errors.As(err, &netErr) && netErr.Timeout():
-		return fmt.Errorf("the daemon at %s did not answer in time, but may still carry out the call: %w", r.dialedAddress, err)
+		return fmt.Errorf("the daemon at %s did not answer in time, but may still carry out the call: %w",
+			r.dialedAddress, err)
 	}
 	return err
 }

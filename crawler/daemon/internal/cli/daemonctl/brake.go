@@ -47,7 +47,8 @@ type brakeOptions struct {
 func NewBrakeCommand(env *command.Env) *cobra.Command {
 	b := brakeOptions{env: env}
 	c := &cobra.Command{
-		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: command.ArgsOrUsageError(cobra.MaximumNArgs(1)),
+		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample,
+		Args: command.ArgsOrUsageError(cobra.MaximumNArgs(1)),
 	}
 	fs := c.Flags()
 	b.AddFlags(fs)
@@ -55,15 +56,18 @@ func NewBrakeCommand(env *command.Env) *cobra.Command {
 	fs.BoolVar(&b.withSubdomains, "domain", false, "brake the subdomains of HOST as well")
 	fs.BoolVar(&b.lift, "lift", false, "lift the brake")
 	fs.StringVar(&b.reason, "reason", "", "record `TEXT` as the reason; required")
-	fs.Var(server.DurationFlag{Duration: &b.delay}, "delay", "slow the host: wait at least `TIME`, as 30s, between two visits")
-	fs.Var(server.DurationFlag{Duration: &b.duration}, "for", "lift the brake automatically after `TIME`, as 2h or 7d (default: never)")
+	fs.Var(server.DurationFlag{Duration: &b.delay}, "delay",
+		"slow the host: wait at least `TIME`, as 30s, between two visits")
+	fs.Var(server.DurationFlag{Duration: &b.duration}, "for",
+		"lift the brake automatically after `TIME`, as 2h or 7d (default: never)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
 		// Without HOST the command lists brakes. With a flag of a brake, the host was forgotten.
 		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
 			if len(args) == 0 && fs.Changed(name) {
-				return usage.Errorf("--%s: HOST is missing; without HOST, decorum brake only lists the brakes that are on", name)
+				return usage.Errorf("--%s: HOST is missing; without HOST, decorum brake only lists the brakes that "+
+					"are on", name)
 			}
 		}
 		if len(args) == 0 {
@@ -114,7 +118,8 @@ func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 		return err
 	}
 	on, err := client.SetBrake(ctx, host, api.BrakeRequest{
-		WithSubdomains: b.withSubdomains, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason, Duration: api.Milliseconds(b.duration),
+		WithSubdomains: b.withSubdomains, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason,
+		Duration: api.Milliseconds(b.duration),
 	})
 	if err != nil {
 		return err
@@ -148,7 +153,8 @@ func writeBrakes(s *reporttext.Builder, brakes []api.Brake) {
 	s.WriteTable(func(row func(...any)) {
 		row("HOST", "DOES", "UNTIL", "BY", "SINCE", "REASON")
 		for _, b := range brakes {
-			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), plaintext.ReplaceNonPrintable(b.By), inspect.FormatTime(b.Since), plaintext.ReplaceNonPrintable(b.Reason))
+			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), plaintext.ReplaceNonPrintable(b.By),
+				inspect.FormatTime(b.Since), plaintext.ReplaceNonPrintable(b.Reason))
 		}
 	})
 }

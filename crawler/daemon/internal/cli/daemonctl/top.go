@@ -34,7 +34,8 @@ Keys: q quits, j and k (or the arrows) choose a project, p pauses or resumes it.
 func NewTopCommand(env *command.Env) *cobra.Command {
 	var r crawlaccess.DaemonFlags
 	var interval project.Duration = project.Duration(2 * time.Second)
-	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: command.ArgsOrUsageError(cobra.NoArgs)}
+	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp,
+		Args: command.ArgsOrUsageError(cobra.NoArgs)}
 	r.AddFlags(c.Flags())
 	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "refresh every `TIME`, as 5s, at least 100ms")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -44,7 +45,8 @@ func NewTopCommand(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.ExplainError(ctx, (&topSession{client: client}).run(ctx, env.Stdout, max(time.Duration(interval), 100*time.Millisecond)))
+		return r.ExplainError(ctx, (&topSession{client: client}).run(ctx, env.Stdout,
+			max(time.Duration(interval), 100*time.Millisecond)))
 	}
 	return c
 }
@@ -231,7 +233,8 @@ func (v daemonSnapshot) render(now time.Time) *reporttext.Builder {
 	for _, p := range v.projects {
 		shortfall = max(shortfall, p.LargestDelayShortfall)
 	}
-	s.WriteLine("decorum, %s   projects: %d   %s", inspect.FormatTime(now), len(v.projects), reporttext.DelayShortfallText(shortfall))
+	s.WriteLine("decorum, %s   projects: %d   %s", inspect.FormatTime(now), len(v.projects),
+		reporttext.DelayShortfallText(shortfall))
 	s.WriteLine("")
 	s.WriteTable(func(row func(...any)) {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")
@@ -240,7 +243,8 @@ func (v daemonSnapshot) render(now time.Time) *reporttext.Builder {
 			if p.Name == v.selectedProject {
 				mark = ">"
 			}
-			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.RecentThroughput.PagesPerSecond), p.Stats.Pages, p.Stats.Errors, p.FrontierCounts.QueuedHosts, p.FrontierCounts.DueHosts, p.FrontierCounts.QueuedURLs,
+			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.RecentThroughput.PagesPerSecond), p.Stats.Pages,
+				p.Stats.Errors, p.FrontierCounts.QueuedHosts, p.FrontierCounts.DueHosts, p.FrontierCounts.QueuedURLs,
 				plaintext.ReplaceNonPrintable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
 		}
 	})
@@ -265,7 +269,8 @@ func (v daemonSnapshot) writeSelectedProject(s *reporttext.Builder, now time.Tim
 	s.WriteTable(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
 		for _, h := range v.hostListPage.Hosts {
-			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay), time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
+			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay),
+				time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
 		}
 	})
 	s.WriteLine("")

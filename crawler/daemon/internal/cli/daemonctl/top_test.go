@@ -24,13 +24,17 @@ func TestTopRender(t *testing.T) {
 	v := daemonSnapshot{
 		selectedProject: "books",
 		projects: []api.Project{
-			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5}, Stats: api.ProjectStats{Pages: 100, Errors: 3}, FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
+			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5},
+				Stats:          api.ProjectStats{Pages: 100, Errors: 3},
+				FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
 			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
 		},
-		throughputSamples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
-		hostListPage:      &api.HostListPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
-		activeVisits:      []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
-		brakes:            []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
+		throughputSamples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1},
+			{PagesPerSecond: 4}, {PagesPerSecond: 2}},
+		hostListPage: &api.HostListPage{Hosts: []api.Host{{Host: "a.example", State: "due",
+			CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		activeVisits: []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
+		brakes:       []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
 	}
 	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no delay was cut short
 

@@ -68,7 +68,8 @@ func NewExplainCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	q.AddFlags(env, c, "table", "json")
-	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE` (default: the project of the crawl)")
+	fs.StringVarP(&q.configFile, "config", "c", "",
+		"explain by the project file `FILE` (default: the project of the crawl)")
 	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if the crawl does not know it")
 	return c
 }
@@ -99,7 +100,8 @@ func (q explainOptions) explainAndWrite(ctx context.Context, crawl api.Inspector
 	if q.fetchRobots {
 		k, isStopped := crawl.(*stoppedcrawl.Crawl)
 		if !isStopped {
-			return usage.Errorf("--fetch: the crawl is running and fetches robots.txt itself before it visits the host: leave out --fetch")
+			return usage.Errorf("--fetch: the crawl is running and fetches robots.txt itself before it visits the " +
+				"host: leave out --fetch")
 		}
 		if err := ensureRobotsFetched(ctx, k, text); err != nil {
 			return err
@@ -190,7 +192,8 @@ func explainedScopeText(s *api.ExplainedScope) string {
 func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	file := "not known"
 	if !r.FetchedAt.IsZero() {
-		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), inspect.FormatTime(r.FetchedAt))
+		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "),
+			inspect.FormatTime(r.FetchedAt))
 	}
 	file += inspect.PrefixIfSet(", SHA-256 ", r.SHA256)
 	if r.MayVisit == nil {
@@ -206,10 +209,12 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 		lines = append(lines, reporttext.DisallowedForMainRobotText(*r.IndexingVerdict))
 	}
 	if r.OriginPostponedReason != "" {
-		lines = append(lines, fmt.Sprintf("closed until %s: %s", inspect.FormatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
+		lines = append(lines, fmt.Sprintf("closed until %s: %s",
+			inspect.FormatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
 	}
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
-		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plaintext.ReplaceControlChars(m.Rule), m.Line, reporttext.LostRuleReasonText(m, r.Matches[0])))
+		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plaintext.ReplaceControlChars(m.Rule), m.Line,
+			reporttext.LostRuleReasonText(m, r.Matches[0])))
 	}
 	for _, s := range r.UsageSignals {
 		lines = append(lines, "asks "+sinks.UsageSignalText(s))
@@ -240,8 +245,10 @@ func explainedHostLines(h *api.Host) []string {
 	}
 	return []string{
 		h.Host + " is " + hostStateText(h),
-		fmt.Sprintf("delay: declared %v, configured %v, required after the last request %v; slots %d, failures in a row %d",
-			inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
+		fmt.Sprintf("delay: declared %v, configured %v, required after the last request %v; slots %d, failures in a "+
+			"row %d",
+			inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay),
+			h.Slots, h.ConsecutiveFailures),
 	}
 }
 

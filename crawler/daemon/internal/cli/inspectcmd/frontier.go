@@ -126,7 +126,8 @@ func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 	var q crawlaccess.CrawlTargetFlags
 	c := &cobra.Command{
 		Use: "stats", Short: "Count the URLs of a crawl's frontier", Long: frontierStatsHelp,
-		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),
+		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued",
+		Args:    command.ArgsOrUsageError(cobra.NoArgs),
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return q.Do(c.Context(), func(ctx context.Context, crawl api.Inspector) error {
@@ -148,7 +149,8 @@ func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 func writeFrontierStats(w io.Writer, s *api.FrontierStats) error {
 	var p reporttext.Builder
 	p.WriteTable(func(row func(...any)) {
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount, hostCountsByStateText(s.HostsByState), s.OriginCount))
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount,
+			hostCountsByStateText(s.HostsByState), s.OriginCount))
 		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.QueuedURLs, s.SuspendedURLs))
 		row("resting", s.AwaitingRevisit)
 		row("parked", s.ParkedURLs)
@@ -160,7 +162,8 @@ func writeFrontierStats(w io.Writer, s *api.FrontierStats) error {
 			row("due since", inspect.FormatTime(s.DueSince))
 		}
 		for _, f := range s.StoreFiles {
-			row(f.Name, fmt.Sprintf("%s, %s of them free", plaintext.FormatBytes(f.Bytes), plaintext.FormatBytes(f.FreeBytes)))
+			row(f.Name, fmt.Sprintf("%s, %s of them free", plaintext.FormatBytes(f.Bytes),
+				plaintext.FormatBytes(f.FreeBytes)))
 		}
 	})
 	return p.PrintTo(w)

@@ -76,7 +76,8 @@ func newLedgerVerifyCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	command.AddDataFlag(fs, &q.dataDir)
-	fs.StringVar(&q.key, "key", "", "check the signatures of checkpoints with the public Ed25519 key, in PEM, in `FILE` (default: do not check them)")
+	fs.StringVar(&q.key, "key", "", "check the signatures of checkpoints with the public Ed25519 key, in PEM, in "+
+		"`FILE` (default: do not check them)")
 	fs.StringVar(&q.recordsFile, "holds", "",
 		"check that the ledger has the records in `FILE`: each line is a record, "+
 			"or a record's number and hash as an earlier verify printed them")
@@ -91,7 +92,8 @@ func findLedger(name string) (dir string, isRunning bool, err error) {
 	dir = d.Path(datadir.LedgerDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if ledgerFiles, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(ledgerFiles) == 0 {
-			return "", false, usage.Errorf("%s holds no ledger: use --data with the directory of a crawl or of a ledger", name)
+			return "", false, usage.Errorf("%s holds no ledger: use --data with the directory of a crawl or of a "+
+				"ledger", name)
 		}
 		home, err := filepath.Abs(name)
 		return name, filepath.Base(home) == datadir.LedgerDir && datadir.StateDir(filepath.Dir(home)).IsInUse(), err
@@ -175,7 +177,8 @@ func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOp
 %d checkpoints, signatures %s; %d records after the last
 to keep for --holds: %s%s
 %s`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Responses, r.UnansweredRequests, r.Refusals,
-		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords, r.LastRecordHash, heldText, ledgerVerifyConclusion(r))
+		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords,
+		r.LastRecordHash, heldText, ledgerVerifyConclusion(r))
 	return p.PrintTo(w)
 }
 
@@ -273,7 +276,8 @@ func (q ledgerShowOptions) printLedger(ctx context.Context) error {
 		return err
 	}
 	if !s.anyPrinted {
-		return &command.ExitError{Code: command.ExitCheckFailed, Err: fmt.Errorf("the ledger has no record of %s", cmp.Or(q.URL, q.Host, "any URL"))}
+		return &command.ExitError{Code: command.ExitCheckFailed,
+			Err: fmt.Errorf("the ledger has no record of %s", cmp.Or(q.URL, q.Host, "any URL"))}
 	}
 	return nil
 }
@@ -343,7 +347,8 @@ func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error
 // printSummaryAndDetail prints the two lines of one record. It replaces characters that do not
 // print, because URLs and errors contain text of the sites.
 func (s *ledgerPrinter) printSummaryAndDetail(summary, detail string) error {
-	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", plaintext.ReplaceNonPrintable(summary), plaintext.ReplaceNonPrintable(detail))
+	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", plaintext.ReplaceNonPrintable(summary),
+		plaintext.ReplaceNonPrintable(detail))
 	return err
 }
 

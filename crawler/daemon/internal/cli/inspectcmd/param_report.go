@@ -40,7 +40,8 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 // table of duplicate pages by host.
 func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
 	var p reporttext.Builder
-	p.WriteLine("Parameters that may not change pages, from the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
+	p.WriteLine("Parameters that may not change pages, from the %d pages in the output of the crawl in %s",
+		r.PagesWithBody, dataDir)
 	if r.SampledOneIn > 1 {
 		p.WriteLine("One in %d URLs was compared with others", r.SampledOneIn)
 	}
@@ -51,7 +52,8 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 		p.WriteTable(func(row func(...any)) {
 			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "SUGGESTED LINE")
 			for _, m := range r.Suggestions {
-				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam, m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
+				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam,
+					m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
 			}
 		})
 		p.WriteLine("")

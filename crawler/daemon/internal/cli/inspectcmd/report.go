@@ -99,9 +99,11 @@ func NewReportCommand(env *command.Env) *cobra.Command {
 	fs := c.Flags()
 	q.AddFlags(env, c, "table", "json", "jsonl")
 	fs.StringVar(&q.host, "host", "", "report all that is known of `HOST` (default: a summary of all hosts)")
-	fs.IntVar(&q.limit, "limit", 20, "list at most `N` hosts, and at most N rules; 0: all (default 20 in a table, else all)")
+	fs.IntVar(&q.limit, "limit", 20, "list at most `N` hosts, and at most N rules; 0: all (default 20 in a table, "+
+		"else all)")
 	fs.Lookup("limit").DefValue = "0" // the usage text has the default
-	fs.BoolVar(&q.suggestParams, "params", false, "suggest query parameters that do not change pages, from the crawl's output")
+	fs.BoolVar(&q.suggestParams, "params", false,
+		"suggest query parameters that do not change pages, from the crawl's output")
 	return c
 }
 
@@ -151,7 +153,8 @@ func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int
 	p.WriteLine("The crawl in %s at %s", place, inspect.FormatTime(r.AsOf))
 	p.WriteLine("")
 	p.WriteTable(func(row func(...any)) {
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount,
+			hostCountsByStateText(r.HostsByState), r.OriginCount))
 		writeHostTotals(row, "", &r.HostTotals)
 		row("pace", reporttext.DelayShortfallText(r.LargestDelayShortfall))
 	})
@@ -175,14 +178,18 @@ func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int
 // host. It returns the number of hosts.
 func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reporttext.Builder) (hosts int, err error) {
 	p.WriteTable(func(row func(...any)) {
-		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
+		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED",
+			"QUEUED", "RESTING", "PARKED", "COVERAGE")
 		for h, hostErr := range s.Hosts {
 			if err = hostErr; err != nil {
 				return
 			}
 			hosts++
-			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), inspect.DelayText(h.LargestDelayShortfall),
-				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
+			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay),
+				inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay),
+				inspect.DelayText(h.LargestDelayShortfall),
+				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit,
+				h.ParkedURLs, formatPercent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
 				heldLines.WriteLine("%s is %s", h.Host, hostStateText(h))
 			}
@@ -231,12 +238,16 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	p.WriteTable(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
-		row("  delay", fmt.Sprintf("declared %v, configured %v, required after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d delays; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, reporttext.DelayShortfallText(h.LargestDelayShortfall)))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, required after the last request %v",
+			inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d delays; %s", inspect.DelayText(h.MinObservedDelay),
+			inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount,
+			reporttext.DelayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
 		writeHostTotals(row, "  ", &h.HostTotals)
 		if !h.LastVisit.IsZero() {
-			row("  last", fmt.Sprintf("%s, status %d, address %s", inspect.FormatTime(h.LastVisit), h.LastStatus, hostAddressText(h)))
+			row("  last", fmt.Sprintf("%s, status %d, address %s", inspect.FormatTime(h.LastVisit),
+				h.LastStatus, hostAddressText(h)))
 		}
 		for _, field := range slices.Sorted(maps.Keys(h.Override)) {
 			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))

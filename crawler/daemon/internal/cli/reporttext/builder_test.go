@@ -22,7 +22,8 @@ func TestBuilder(t *testing.T) {
 		{URLCount: 1, Rule: "depth", RefusedBy: inspect.ParkedByScope},
 		{URLCount: 1, Rule: "beyond the limit"},
 	}, 2)
-	b.WriteRefusalCounts("Refused:", []frontier.RefusalCount{{Reason: "depth", Why: "a\x1bb", Count: 4, Example: "http://a.example/1"}})
+	b.WriteRefusalCounts("Refused:", []frontier.RefusalCount{{Reason: "depth", Why: "a\x1bb", Count: 4,
+		Example: "http://a.example/1"}})
 	want := `2 hosts
 HOST       PAGES
 a.example  7

@@ -25,7 +25,8 @@ func (p *Builder) WriteRefusalCounts(title string, list []frontier.RefusalCount)
 	p.WriteLine("%s", title)
 	p.WriteTable(func(row func(...any)) {
 		for _, r := range list {
-			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plaintext.ReplaceControlChars(r.Why), "such as "+r.Example)
+			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"),
+				plaintext.ReplaceControlChars(r.Why), "such as "+r.Example)
 		}
 	})
 }
@@ -51,7 +52,8 @@ func (p *Builder) WriteParkedReasons(title string, rs []api.RefusalSummary, limi
 			if i == limit && limit > 0 {
 				break
 			}
-			row(fmt.Sprintf("%8d %s", r.URLCount, URLNoun(r.URLCount)), inspect.RefusalText(r), inspect.RuleLocationText(r))
+			row(fmt.Sprintf("%8d %s", r.URLCount, URLNoun(r.URLCount)), inspect.RefusalText(r),
+				inspect.RuleLocationText(r))
 		}
 	})
 }

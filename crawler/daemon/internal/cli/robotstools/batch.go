@@ -73,7 +73,8 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 			return evaluateBatch(in, env.Stdout, newBatchEvaluator(d, agent))
 		},
 	}
-	c.Flags().StringVar(&dialect, "dialect", "google", "read the files of questions without a dialect in `DIALECT`: google, yandex or google-oss")
+	c.Flags().StringVar(&dialect, "dialect", "google",
+		"read the files of questions without a dialect in `DIALECT`: google, yandex or google-oss")
 	c.Flags().StringVar(&agent, "agent", "*", "answer questions without an agent for the agent `NAME`")
 	return c
 }
@@ -164,7 +165,8 @@ type parsedRobotsFile struct {
 }
 
 func newBatchEvaluator(d robots.Dialect, agent string) *batchEvaluator {
-	return &batchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsParseInput]*parsedRobotsFile)}
+	return &batchEvaluator{defaultDialect: d, defaultAgent: agent,
+		parsedFiles: make(map[robotsParseInput]*parsedRobotsFile)}
 }
 
 // evaluateLine answers the question in line. If the question is invalid, the answer says why in
@@ -238,7 +240,8 @@ func (c *batchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile {
 	}
 	c.reserveCache(5 * len(s.text)) // the text, its lines and its sitemaps
 	file := robots.ParseOptions{Dialect: s.dialect, NoExtensions: !s.extensions}.Parse([]byte(s.text))
-	f := &parsedRobotsFile{file: file, cleaner: file.URLCleaner(), sitemaps: []string{}, rulesByAgent: make(map[string]*robots.Rules)}
+	f := &parsedRobotsFile{file: file, cleaner: file.URLCleaner(), sitemaps: []string{},
+		rulesByAgent: make(map[string]*robots.Rules)}
 	if host, ok := file.MainMirror(); ok {
 		f.mainMirror = &host
 	}

@@ -28,20 +28,26 @@ func TestRobotsEvaluator(t *testing.T) {
 	)
 	for _, tt := range []struct{ name, line, want string }{
 		{"disallowed", `{` + file + `,"agent":"x","url":"https://H/a&b"}`,
-			`{"allowed":false,"rule":"disallow: /a&b","line":2,` + delay + `,` + maps + `,"host":null,"clean_url":"https://h/a&b"}`},
+			`{"allowed":false,"rule":"disallow: /a&b","line":2,` + delay + `,` + maps +
+				`,"host":null,"clean_url":"https://h/a&b"}`},
 		{"allowed by no rule", `{` + file + `,"agent":"x","url":"https://h"}`,
 			`{"allowed":true,"rule":null,"line":null,` + delay + `,` + maps + `,"host":null,"clean_url":"https://h/"}`},
 		{"the agent's own group", `{` + file + `,"agent":"Googlebot-News","url":"https://h/a&b"}`,
-			`{"allowed":true,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":"https://h/a&b"}`},
+			`{"allowed":true,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps +
+				`,"host":null,"clean_url":"https://h/a&b"}`},
 		{"SYN-08/google-oss", `{` + file + `,"agent":"Googlebot","url":"https://h/robots.txt","dialect":"google-oss"}`,
-			`{"allowed":false,"rule":"disallow: /","line":6,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":"https://h/robots.txt"}`},
+			`{"allowed":false,"rule":"disallow: /","line":6,"crawl_delay_seconds":null,` + maps +
+				`,"host":null,"clean_url":"https://h/robots.txt"}`},
 		{"google-oss/no URL", `{` + file + `,"agent":"Googlebot","url":"?","dialect":"google-oss"}`,
-			`{"allowed":false,"rule":"disallow: /","line":6,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":null}`},
+			`{"allowed":false,"rule":"disallow: /","line":6,"crawl_delay_seconds":null,` + maps +
+				`,"host":null,"clean_url":null}`},
 		{"google/no URL", `{` + file + `,"agent":"Googlebot","url":"?"}`,
-			`{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":null,` +
+			`{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps +
+				`,"host":null,"clean_url":null,` +
 				`"error":"\"?\" is not a URL that robots.txt applies to: expected https://host/path"}`},
 		{"DELAY-07/without extensions", `{` + file + `,"agent":"x","extensions":false}`,
-			`{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":null}`},
+			`{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps +
+				`,"host":null,"clean_url":null}`},
 		{"only the file's values", `{` + file + `,"extensions":true,"url":null}`,
 			`{"allowed":null,"rule":null,"line":null,` + delay + `,` + maps + `,"host":null,"clean_url":null}`},
 		{"base64, other fields", `{"req":"X","robots_base64":"VXNlci1hZ2VudDogKgpEaXNhbGxvdzogL/8=","agent":"x","url":"http://h/%ff"}`,
@@ -77,7 +83,8 @@ func TestRobotsEvaluatorBadQueries(t *testing.T) {
 		"\n":                               "not a question: unexpected end of JSON input",
 		strings.Repeat(" ", plaintext.MaxLineBytes+1) + "{}": "the line is longer than",
 	} {
-		if got := evaluateToJSON(t, c, line); !strings.HasPrefix(got, nothing) || !strings.Contains(got, want) || !json.Valid([]byte(got)) {
+		if got := evaluateToJSON(t, c, line); !strings.HasPrefix(got, nothing) ||
+			!strings.Contains(got, want) || !json.Valid([]byte(got)) {
 			t.Errorf("%.40q\n got %s\nwant %q", line, got, want)
 		}
 	}

@@ -18,10 +18,12 @@ func TestEvaluateLinesErrors(t *testing.T) {
 	broken := errors.New("broken")
 	var out bytes.Buffer
 	in := io.MultiReader(strings.NewReader(line+line[:5]), iotest.ErrReader(broken))
-	if err := evaluateBatch(in, &out, newBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) || strings.Count(out.String(), "\n") != 1 {
+	if err := evaluateBatch(in, &out, newBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) ||
+		strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("error = %v, answers %q", err, out.String())
 	}
-	if err := evaluateBatch(strings.NewReader(line), errorWriter{broken}, newBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) {
+	if err := evaluateBatch(strings.NewReader(line), errorWriter{broken},
+		newBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -90,11 +92,13 @@ func TestReadLine(t *testing.T) {
 	}{{0, true}, {1 << 20, true}, {long, true}, {long + 1, false}, {3 * long, false}} {
 		var out strings.Builder
 		line := `{"robots":"` + strings.Repeat("#", tt.size) + `"}` + "\n"
-		if err := evaluateBatch(strings.NewReader(line+"bad\n"), &out, newBatchEvaluator(robots.Google, "*")); err != nil {
+		if err := evaluateBatch(strings.NewReader(line+"bad\n"), &out,
+			newBatchEvaluator(robots.Google, "*")); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")
-		if len(lines) != 3 || strings.Contains(lines[0], "error") == tt.ok || !strings.Contains(lines[1], "not a question") {
+		if len(lines) != 3 || strings.Contains(lines[0], "error") == tt.ok ||
+			!strings.Contains(lines[1], "not a question") {
 			t.Errorf("%d bytes: %q", tt.size, lines)
 		}
 	}
@@ -105,12 +109,14 @@ func BenchmarkEvaluateLines(b *testing.B) {
 	var in bytes.Buffer
 	for i := range 1000 {
 		file := fmt.Sprintf(`User-agent: *\nDisallow: /%d\n`, i/10) + strings.Repeat(`Disallow: /some/page\n`, 200)
-		fmt.Fprintf(&in, `{"robots":"%s","agent":"x","url":"https://example.com/page/%d","dialect":"google-oss"}`+"\n", file, i)
+		fmt.Fprintf(&in, `{"robots":"%s","agent":"x","url":"https://example.com/page/%d","dialect":"google-oss"}`+"\n",
+			file, i)
 	}
 	b.SetBytes(int64(in.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := evaluateBatch(bytes.NewReader(in.Bytes()), io.Discard, newBatchEvaluator(robots.Google, "*")); err != nil {
+		if err := evaluateBatch(bytes.NewReader(in.Bytes()), io.Discard,
+			newBatchEvaluator(robots.Google, "*")); err != nil {
 			b.Fatal(err)
 		}
 	}

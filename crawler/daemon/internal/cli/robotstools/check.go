@@ -74,9 +74,12 @@ func newCheckCommand(env *command.Env) *cobra.Command {
 		RunE: func(c *cobra.Command, urls []string) error { return q.checkRobots(c.Context(), urls) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&q.agent, "agent", "", "check for the product token `NAME`, or a well-known crawler such as Googlebot-News; required")
-	fs.StringVar(&q.file, "file", "", "use this `FILE`, or the robots.txt at this URL (default: that of each URL's origin)")
-	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
+	fs.StringVar(&q.agent, "agent", "", "check for the product token `NAME`, or a well-known crawler such as "+
+		"Googlebot-News; required")
+	fs.StringVar(&q.file, "file", "", "use this `FILE`, or the robots.txt at this URL (default: that of each URL's "+
+		"origin)")
+	fs.StringVar(&q.dialect, "dialect", robots.Google.String(),
+		"read robots.txt as `ENGINE` does: google, yandex or google-oss")
 	fs.BoolVar(&q.explain, "explain", false, "print for each URL all that led to the verdict")
 	fs.BoolVar(&q.asJSON, "json", false, "print what --explain prints as JSON, one object a line")
 	q.addFetchFlags(fs)
@@ -204,7 +207,8 @@ func writeRobotsExplanation(b *reporttext.Builder, e gate.Explanation) {
 		if i == 0 {
 			role = "decides"
 		}
-		b.WriteLine("  %s\t%s (line %d, %d octets)%s", role, plaintext.ReplaceControlChars(m.Rule), m.Line, m.RuleLength,
+		b.WriteLine("  %s\t%s (line %d, %d octets)%s", role,
+			plaintext.ReplaceControlChars(m.Rule), m.Line, m.RuleLength,
 			reporttext.LostRuleReasonText(m, e.Matches[0]))
 		b.WriteLine("  \t  %s\n  \t  %s", e.PathAndQuery, ruleMatchUnderline(m))
 	}

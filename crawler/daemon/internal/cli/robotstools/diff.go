@@ -54,8 +54,10 @@ func newDiffCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&q.urlsFile, "urls", "", "compare the verdicts on the URLs or paths in `FILE`, one a line; - is standard input (default: none)")
-	fs.StringArrayVar(&q.agents, "agent", nil, "compare --urls for the agent `NAME`, a product token; repeatable (default: all agents in the files)")
+	fs.StringVar(&q.urlsFile, "urls", "", "compare the verdicts on the URLs or paths in `FILE`, one a line; - is "+
+		"standard input (default: none)")
+	fs.StringArrayVar(&q.agents, "agent", nil,
+		"compare --urls for the agent `NAME`, a product token; repeatable (default: all agents in the files)")
 	fs.StringVar(&q.dialect, "dialect", "google", "read the files in `DIALECT`: google, yandex or google-oss")
 	fs.BoolVar(&q.asJSON, "json", false, "write JSON, one object a line")
 	q.addFetchFlags(fs)
@@ -220,7 +222,8 @@ func (q diffOptions) printChangedURL(w io.Writer, text, agent string, before, af
 	if after.Rule == "" { // the rule that decided was removed
 		decisive = before
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, plaintext.ReplaceControlChars(text), plaintext.ReplaceControlChars(decisive.Rule), decisive.Line)
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, plaintext.ReplaceControlChars(text),
+		plaintext.ReplaceControlChars(decisive.Rule), decisive.Line)
 	return err
 }
 

@@ -52,7 +52,8 @@ func (q checkOptions) lintRobots(ctx context.Context, name string) error {
 		return usage.Errorf("--dialect: %w", err)
 	}
 	if dialect == robots.GoogleOSS {
-		return usage.Errorf("--dialect: robots lint reads only google and yandex; use google-oss with robots check or robots batch")
+		return usage.Errorf("--dialect: robots lint reads only google and yandex; use google-oss with robots check " +
+			"or robots batch")
 	}
 	body, err := q.loadRobotsBody(ctx, dialect, name)
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 
 // addFetchFlags adds the flags of a command that may fetch robots.txt files.
 func (q *checkOptions) addFetchFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "send `URL`, a web page or mailto:, as the contact of the requests")
+	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath,
+		"send `URL`, a web page or mailto:, as the contact of the requests")
 	fs.StringArrayVar(&q.connectToRules, "connect-to", nil,
 		"connect to HOST2:PORT2 instead of HOST:PORT: `HOST:PORT:HOST2:PORT2` as with curl; repeatable (default: none)")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
@@ -36,7 +37,8 @@ func hasURLScheme(name string) bool { return strings.Contains(name, "://") }
 func originOfRobotsURL(argName, address string) (decorum.Origin, error) {
 	u, err := decorum.ParseURL(address)
 	if err != nil || u != u.Origin().RobotsURL() { // LOC-06
-		return decorum.Origin{}, usage.Errorf("%s: %q is not the URL of a robots.txt; expected https://host/robots.txt", argName, address)
+		return decorum.Origin{}, usage.Errorf("%s: %q is not the URL of a robots.txt; expected https://host/robots.txt",
+			argName, address)
 	}
 	return u.Origin(), nil
 }
@@ -57,7 +59,8 @@ func readRobotsFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
 	}
-	if end := bytes.LastIndexAny(body[:min(len(body), maxRobotsFileBytes)], "\r\n"); len(body) > maxRobotsFileBytes && end > robots.MaxFileBytes {
+	if end := bytes.LastIndexAny(body[:min(len(body), maxRobotsFileBytes)], "\r\n"); len(body) > maxRobotsFileBytes &&
+		end > robots.MaxFileBytes {
 		body = body[:end+1]
 	}
 	return body, nil

@@ -140,13 +140,15 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 	case hasURLScheme(name):
 		argName, address = "SITEMAP", name
 	case q.baseURL == "" && q.strictLocation:
-		return decorum.URL{}, usage.Errorf("--strict: the URLs that a sitemap may list depend on its own URL; set --base")
+		return decorum.URL{}, usage.Errorf("--strict: the URLs that a sitemap may list depend on its own URL; set " +
+			"--base")
 	case q.baseURL == "":
 		return decorum.URL{}, nil
 	}
 	u, err := decorum.ParseURL(address)
 	if err != nil {
-		return decorum.URL{}, usage.Errorf("%s: %q is not the URL of a sitemap; expected https://host/path", argName, address)
+		return decorum.URL{}, usage.Errorf("%s: %q is not the URL of a sitemap; expected https://host/path", argName,
+			address)
 	}
 	return u, nil
 }
@@ -235,7 +237,8 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 		l.printProblem(f.urlBeforeRedirects().String(), errors.New("redirects in a circle"))
 	case l.seenSitemaps[f.url]:
 	case f.indexDepth > maxSitemapIndexDepth:
-		l.printProblem(f.url.String(), fmt.Errorf("not followed: indexes are nested more than %d deep", maxSitemapIndexDepth))
+		l.printProblem(f.url.String(), fmt.Errorf("not followed: indexes are nested more than %d deep",
+			maxSitemapIndexDepth))
 	case len(f.redirectedFrom) > maxSitemapRedirects:
 		l.printProblem(f.urlBeforeRedirects().String(), fmt.Errorf("more than %d redirects", maxSitemapRedirects))
 	case len(l.seenSitemaps) == maxSitemaps:
@@ -286,7 +289,8 @@ func (l *sitemapLister) printAndFollowEntries(r io.Reader, name string, f pendin
 	var entryErrs []sitemap.EntryError
 	more := 0
 	err := sitemap.Read(r, f.url, sitemap.Options{
-		MaxBytes: maxSitemapBytes, StrictLocation: l.options.strictLocation, AllowsCrossSubmit: l.crossSubmitChecker(f.urlBeforeRedirects()),
+		MaxBytes: maxSitemapBytes, StrictLocation: l.options.strictLocation,
+		AllowsCrossSubmit: l.crossSubmitChecker(f.urlBeforeRedirects()),
 		OnEntryError: func(entryErr sitemap.EntryError) {
 			if len(entryErrs) < maxPrintedEntryErrors {
 				entryErrs = append(entryErrs, entryErr)

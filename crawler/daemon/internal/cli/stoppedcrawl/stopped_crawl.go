@@ -73,7 +73,8 @@ func Open(env *command.Env, name string) (*Crawl, error) {
 // from the one the crawl last ran with. If the directory holds no crawl, OpenProject returns a Crawl
 // without URLs and visits, and does not create the directory.
 func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
-	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, AsOf: time.Now()}, Dir: datadir.StateDir(p.Store.Path), env: env}
+	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, AsOf: time.Now()},
+		Dir: datadir.StateDir(p.Store.Path), env: env}
 	k.Scope = sync.OnceValue(k.scopeOrWarn)
 	hasCrawl, err := k.Dir.HasCrawl()
 	if err != nil {
@@ -154,6 +155,7 @@ func (k *Crawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*a
 	if err != nil {
 		return nil, err
 	}
-	f := frontier.New(k.FrontierStore, frontier.Config{Scope: scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
+	f := frontier.New(k.FrontierStore, frontier.Config{Scope: scope, ParamCleaner: k.ParamCleaner,
+		CleanURL: k.Gate.CleanURL})
 	return inspect.AddURLs(ctx, f.DiscoverReportingRefusals, lines)
 }

@@ -58,7 +58,8 @@ func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s: %s, was %s\n", name, plaintext.FormatBytes(after.Size()), plaintext.FormatBytes(before.Size()))
+		fmt.Fprintf(w, "%s: %s, was %s\n", name, plaintext.FormatBytes(after.Size()),
+			plaintext.FormatBytes(before.Size()))
 	}
 	return nil
 }

@@ -186,12 +186,13 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 			exportedHost{name.Host(), h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures, h.EncodedStats}})
 		// All URLs before the fingerprints, as importer.flushBatch needs them.
 		for state := range inspect.StateNames {
-			x.keepFirstError(x.FrontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
-				l := inspect.ToAPIFrontierURL(&e, storage.EntryState(state), at)
-				l.ExportLineType = "url"
-				x.totals.URLs++
-				return x.writeLine(l)
-			}))
+			x.keepFirstError(x.FrontierStore.OriginURLsInState(ctx, name, storage.EntryState(state),
+				func(e storage.Entry, at time.Time) bool {
+					l := inspect.ToAPIFrontierURL(&e, storage.EntryState(state), at)
+					l.ExportLineType = "url"
+					x.totals.URLs++
+					return x.writeLine(l)
+				}))
 		}
 		x.writeFingerprints(ctx, name)
 	}

@@ -59,7 +59,8 @@ func NewImportCommand(env *command.Env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return q.importFrontier(c.Context(), c.InOrStdin()) },
 	}
 	q.projectFieldFlags = project.AddFieldFlags(c.Flags(), "data")
-	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE` (default: the project in the export)")
+	c.Flags().StringVarP(&q.configFile, "config", "c", "",
+		"read the project file `FILE` (default: the project in the export)")
 	return c
 }
 
@@ -127,7 +128,8 @@ func parseExportHeader(line string) (*exportHeader, error) {
 	case err != nil || head.Type != "export":
 		return nil, usage.Errorf("standard input is not the output of decorum frontier export")
 	case head.FormatVersion != exportFormat:
-		return nil, usage.Errorf("the export has format %d, but this version of decorum reads only %d", head.FormatVersion, exportFormat)
+		return nil, usage.Errorf("the export has format %d, but this version of decorum reads only %d",
+			head.FormatVersion, exportFormat)
 	}
 	return head, nil
 }
@@ -201,10 +203,12 @@ func (m *importer) verifyStoreCounts(ctx context.Context) error {
 		return err
 	}
 	got := [...]int{c.QueuedURLs + c.LeasedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
-	want := [...]int{m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked], m.readTotals.SeenURLs}
+	want := [...]int{m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit],
+		m.urlsByState[storage.StateParked], m.readTotals.SeenURLs}
 	if got != want {
 		return fmt.Errorf("the store holds %v URLs (queued, resting, parked, seen), but the export has %v: "+
-			"another process is using the store, or the lines are in another order; begin again with an empty store", got, want)
+			"another process is using the store, or the lines are in another order; begin again with an empty store",
+			got, want)
 	}
 	return nil
 }
@@ -217,7 +221,8 @@ func (l exportTotals) String() string {
 // printSummary prints how many lines and URLs were imported.
 func (m *importer) printSummary() error {
 	_, err := fmt.Fprintf(m.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
-		m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked])
+		m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit],
+		m.urlsByState[storage.StateParked])
 	return err
 }
 

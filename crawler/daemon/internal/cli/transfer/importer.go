@@ -150,7 +150,8 @@ func (m *importer) addOrigin(l *exportedOrigin) error {
 	if h := l.Host; h.Name != p.Origin.Host() {
 		return fmt.Errorf("%q is not the host of %v", h.Name, p.Origin)
 	}
-	p.HostState = &storage.HostState{Due: l.Host.Due, LostVisitDelay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, EncodedStats: l.Host.EncodedStats}
+	p.HostState = &storage.HostState{Due: l.Host.Due, LostVisitDelay: l.Host.Delay, Slots: l.Host.Slots,
+		ConsecutiveFailures: l.Host.ConsecutiveFailures, EncodedStats: l.Host.EncodedStats}
 	p.HeldUntil, p.Suspended = l.HeldUntil, l.Suspended
 	m.readTotals.Origins++
 	m.batchItemCount++
@@ -172,7 +173,8 @@ func (m *importer) addURL(ctx context.Context, l *api.FrontierURL) error {
 	}
 	// The seen set recognises repeated URLs, but not redirects of robots.txt files.
 	if m.isResumed && !k.RobotsFor.IsZero() {
-		if stored, err := m.alreadyImportedRedirects.consumeIfImported(ctx, m.stores.Frontier, k); stored || err != nil {
+		if stored, err := m.alreadyImportedRedirects.consumeIfImported(ctx, m.stores.Frontier, k); stored ||
+			err != nil {
 			return err
 		}
 	}
@@ -233,7 +235,8 @@ func (m *importer) flushBatch(ctx context.Context) error {
 	}
 	clear(m.pendingOriginDumps)
 	clear(m.pendingNotes)
-	m.pendingOriginDumps, m.pendingNotes, m.batchItemCount, m.batchBytes = m.pendingOriginDumps[:0], m.pendingNotes[:0], 0, 0
+	m.pendingOriginDumps, m.pendingNotes, m.batchItemCount, m.batchBytes = m.pendingOriginDumps[:0], m.pendingNotes[:0],
+		0, 0
 	m.showProgress(time.Now())
 	return nil
 }
@@ -287,14 +290,16 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 		m.isResumed = true
 		return storedStatus.Complete, nil
 	case imported && !storedStatus.Complete:
-		return false, usage.Errorf("the store holds a part of another export: import that export, or use an empty store")
+		return false, usage.Errorf(
+			"the store holds a part of another export: import that export, or use an empty store")
 	}
 	// No import has begun here: the stores must be empty.
 	for _, s := range []storage.NoteStore{m.stores.Frontier, m.stores.Robots} {
 		if empty, err := datadir.IsEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {
-			return false, usage.Errorf("the store already holds a crawl: import into an empty store, with another --data, or another project or store.redis.prefix")
+			return false, usage.Errorf("the store already holds a crawl: import into an empty store, with another " +
+				"--data, or another project or store.redis.prefix")
 		}
 	}
 	return false, errors.Join(m.saveProject(), m.marker.SaveToFrontier(ctx, m.stores.Frontier))
@@ -330,7 +335,8 @@ type alreadyImportedRobotsRedirects struct {
 
 // consumeIfImported reports whether the redirect k is already in the store s, and subtracts it from
 // the count.
-func (h *alreadyImportedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
+func (h *alreadyImportedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter,
+	k *storage.StoredEntry) (bool, error) {
 	// Count the redirects in the store when the lines of another origin begin.
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}

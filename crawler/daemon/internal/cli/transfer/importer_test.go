@@ -24,11 +24,13 @@ func TestImporter(t *testing.T) {
 		{"whole", importedOrigin + `{"type":"end","origins":1,"urls":1,"seen":1,"notes":1}`, ""},
 		{"cut short", importedOrigin, "its last line, of type end, is missing"},
 		{"a line lost", importedOrigin + `{"type":"end","origins":1,"urls":2,"seen":1,"notes":1}`, "lines are missing"},
-		{"more than all", `{"type":"end","origins":0,"urls":0,"seen":0,"notes":0}` + "\n" + importedOrigin, "more lines follow the line of type end"},
+		{"more than all", `{"type":"end","origins":0,"urls":0,"seen":0,"notes":0}` + "\n" + importedOrigin,
+			"more lines follow the line of type end"},
 		{"unknown line", `{"type":"page"}`, `the line has type "page"`},
 		{"unknown field", `{"type":"end","pages":1}`, `unknown field "pages"`},
 		{"other host", strings.Replace(importedOrigin, `"name":"a`, `"name":"b`, 1), `"b.example" is not the host`},
-		{"half a fingerprint", `{"type":"seen","origin":"http://a.example","fingerprints":"AAAA"}`, "not a multiple of 8"},
+		{"half a fingerprint", `{"type":"seen","origin":"http://a.example","fingerprints":"AAAA"}`,
+			"not a multiple of 8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			stores := datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}
@@ -44,7 +46,8 @@ func TestImporter(t *testing.T) {
 				})
 			}
 			newImporter := func(out io.Writer) *importer {
-				return &importer{stdout: out, stderr: terminal.NewStatusLineWriter(io.Discard), stores: stores, saveProject: func() error { return nil }, marker: datadir.ImportMarker{ExportHeaderSHA256: "x"}}
+				return &importer{stdout: out, stderr: terminal.NewStatusLineWriter(io.Discard), stores: stores,
+					saveProject: func() error { return nil }, marker: datadir.ImportMarker{ExportHeaderSHA256: "x"}}
 			}
 			var out strings.Builder
 			err := run(newImporter(&out))
@@ -57,7 +60,8 @@ func TestImporter(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || out.String() != "imported: 1 origins, 1 URLs, 1 seen, 1 notes; queued: 1, resting: 0, parked: 0\n" {
+			if err != nil || out.String() != "imported: 1 origins, 1 URLs, 1 seen, 1 notes; queued: 1, resting: 0, "+
+				"parked: 0\n" {
 				t.Errorf("it says %q, %v", out.String(), err)
 			}
 			out.Reset()
