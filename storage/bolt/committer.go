@@ -40,11 +40,9 @@ func (c *committer) run() {
 		case <-c.quit:
 			return
 		}
-		// After a failure double the delay, up to maxRetryDelay. A delay of 0, which follows a write with
-		// more to come, stays 0; a FlushEvery beyond maxRetryDelay stays, too.
 		switch ok, more := c.commit(); {
 		case !ok:
-			delay = max(delay, min(2*delay, maxRetryDelay))
+			delay = nextRetryDelay(delay, c.opts.FlushEvery)
 		case more:
 			delay = 0
 		default:
@@ -52,6 +50,13 @@ func (c *committer) run() {
 		}
 		tick.Reset(delay)
 	}
+}
+
+// nextRetryDelay returns the delay before a failed write is repeated: twice the delay before it, at least
+// flushEvery and at most maxRetryDelay, unless flushEvery is longer. The delay before a write that followed
+// another at once is 0; without the least delay, a full disk would be tried again without a pause.
+func nextRetryDelay(last, flushEvery time.Duration) time.Duration {
+	return max(flushEvery, min(2*last, maxRetryDelay))
 }
 
 // wake makes the goroutine write now. It does not wait.

@@ -70,3 +70,19 @@ func TestCommitter(t *testing.T) {
 	}))
 	must(t, f.close())
 }
+
+// A failed write is repeated after a growing delay, also if it followed another write at once.
+func TestDelayAfterFailedWritesGrows(t *testing.T) {
+	for _, tt := range []struct{ last, flushEvery, want time.Duration }{
+		{0, time.Second, time.Second},
+		{0, 10 * time.Millisecond, 10 * time.Millisecond},
+		{10 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond},
+		{4 * time.Second, time.Second, maxRetryDelay},
+		{maxRetryDelay, time.Second, maxRetryDelay},
+		{time.Minute, time.Minute, time.Minute},
+	} {
+		if got := nextRetryDelay(tt.last, tt.flushEvery); got != tt.want {
+			t.Errorf("after a delay of %v, with FlushEvery %v, the next is %v, want %v", tt.last, tt.flushEvery, got, tt.want)
+		}
+	}
+}
