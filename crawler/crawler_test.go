@@ -565,39 +565,3 @@ func TestSecondCrawlKnowsTheRules(t *testing.T) {
 		}
 	})
 }
-
-// TestNoFollow: the crawl obeys nofollow in pages and headers, unless IgnoreNoFollow is set.
-func TestNoFollow(t *testing.T) {
-	for _, ignore := range []bool{false, true} {
-		t.Run(fmt.Sprintf("ignore=%v", ignore), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				header := crawltest.HTML("<a href=/by-header>x</a>")
-				header.Header.Set("X-Robots-Tag", "testbot: nofollow")
-				other := crawltest.HTML("<a href=/by-other>x</a>")
-				other.Header.Set("X-Robots-Tag", "otherbot: nofollow")
-				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
-					"/": crawltest.StaticPage(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a " +
-						"href=/other>3</a><a rel=nofollow href=/by-rel>4</a>" +
-						"<link rel=alternate hreflang=de href=/de><a rel=nofollow href=/de>5</a><a rel=ugc " +
-						"href=/one.png><img src=/one.png></a>")),
-					"/meta": crawltest.StaticPage(crawltest.HTML("<meta name=robots content=nofollow><a " +
-						"href=/by-meta>x</a>")),
-					"/header": crawltest.StaticPage(header), "/other": crawltest.StaticPage(other)}})
-				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
-				c.Settings.IgnoreNoFollow = ignore
-				if err := c.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				_, times := countRequests(web.Log())
-				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore,
-					"/by-meta": ignore, "/by-header": ignore,
-					// URLs named in other ways are not followed, and make no request
-					"/de": ignore, "/one.png": ignore} {
-					if got := times["http://a.test"+path] > 0; got != want {
-						t.Errorf("%s visited: %v, want %v", path, got, want)
-					}
-				}
-			})
-		})
-	}
-}
