@@ -1,5 +1,7 @@
--- ack(clock, {token, origin, outcome, lane, at, rank, print, record, clock?, due,
--- gap, slots, strikes, memo}…) → sum, one character each: 1 ended, 0 stale.
+-- ack(clock, {token, origin, outcome, lane, at, rank, print, record, hasState, due, gap, slots,
+-- strikes, memo}…) → summary, one character each: 1 if the lease has ended, 0 if it was stale. The
+-- outcomes 'again', 'later', 'rest' and 'parked' keep the record; any other drops it. due to memo
+-- count only if hasState is 1.
 local function requeue(o, l, outcome, lane, at, rank, print, record)
   if outcome == 'again' then
     queueRecord(o, lane, 0, record)

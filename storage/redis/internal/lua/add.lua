@@ -1,5 +1,6 @@
--- add(clock, maxPerOrigin, {origin, host, lane, rank, fingerprint, record}…) → sum, results: queues
--- what the seen set does not hold. An empty fingerprint passes by it.
+-- add(clock, maxPerOrigin, {origin, host, lane, rank, fingerprint, record}…) → summary, one character
+-- each: a added, k known to the seen set, o over maxPerOrigin (0: no limit). An entry with an empty
+-- fingerprint bypasses the seen set and the limit.
 local maxPerOrigin, results = tonumber(ARGV[2]), {}
 for i = 3, #ARGV, 6 do
   local o, fingerprint = findOrAddOrigin(ARGV[i], ARGV[i + 1]), ARGV[i + 4]

@@ -1,7 +1,8 @@
--- admit_hosts(clock, maxHosts, maxPerDomain, refuseNew, {fingerprint, domain, always}…) → sum, results:
--- counts hosts, by their fingerprints, that were not counted before. All hosts of the
--- crawl are in the first partition, so that one call sees both limits. A host that is
--- offered again is known: the call may be repeated.
+-- admit_hosts(clock, maxHosts, maxPerDomain, refuseNew, {fingerprint, domain, always}…) → summary, one
+-- character each: a admitted, k counted before, c refused because refuseNew is 1, d the domain has
+-- maxPerDomain hosts, f the crawl has maxHosts (0: no limit). If always is 1, the host is admitted
+-- in any case. The hosts of the whole crawl are in the first partition, so that one call sees both
+-- limits. The call may be repeated: a host that it has admitted is known then.
 local maxHosts, maxPerDomain, refuseNew, results = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', {}
 local hosts = loadHash('i')
 hosts.name = '#hosts' -- no origin has this name

@@ -1,4 +1,5 @@
--- awaiting_revisit(clock, {origin, print}…) → the records of pages that rest, false for others.
+-- awaiting_revisit(clock, {origin, fingerprint}…) → for each page its record if it awaits its revisit,
+-- false otherwise.
 local records = {}
 for i = 2, #ARGV, 2 do
   records[#records + 1] = call('HGET', keyPrefix .. 'x:' .. ARGV[i], ARGV[i + 1])

@@ -1,7 +1,7 @@
--- What all verbs share. KEYS[1] begins every key of the partition. ARGV[1] is the
--- time in microseconds since 1970 that the caller was told, or empty: then this
--- server's clock counts, and times in arguments are offsets from it. Numbers are
--- doubles, which hold microseconds to the year 2255.
+-- Functions that all scripts share. KEYS[1] is the prefix of the partition's keys. ARGV[1] is the
+-- caller's time in microseconds since 1970, for tests. If it is empty, the clock of this server
+-- counts, and times in arguments are offsets from it. Numbers are doubles, which hold microseconds
+-- exactly until the year 2255.
 local keyPrefix, call = KEYS[1], redis.call
 local now, clockOffset = tonumber(ARGV[1]), 0
 if not now then
@@ -10,16 +10,18 @@ if not now then
   clockOffset = now
 end
 
--- parseTime reads a time of the arguments: empty is none, and is kept as 0.
+-- parseTime returns a time from an argument. An empty argument means no time, stored as 0.
 local function parseTime(s)
   if s == '' then return 0 end
   return math.max(0, math.min(9007199254740991, clockOffset + tonumber(s)))
 end
 
--- Objects are hashes that a call reads once, changes, and writes once in the end.
--- A field that is 0 or empty is not there.
+-- A hash that a call needs is read once, changed in memory, and written once at the end, by
+-- saveChanges. A field whose value is 0 or empty is not stored.
 local hashes = {}
 
+-- loadHash returns the hash at a key: its fields as they are now, and which of them have changed.
+-- new is true if the key does not exist.
 local function loadHash(key)
   local o = hashes[key]
   if o then return o end
@@ -33,6 +35,7 @@ end
 
 local function getNumber(o, field) return tonumber(o.fields[field]) or 0 end
 
+-- setField changes a field in memory. 0 and '' delete it.
 local function setField(o, field, value)
   if value == 0 or value == '' then value = nil end
   if o.fields[field] == value or value and tonumber(o.fields[field]) == value then return end
@@ -43,9 +46,10 @@ local function addToField(o, field, n)
   if n ~= 0 then setField(o, field, getNumber(o, field) + n) end
 end
 
--- formatInteger writes a whole number, which the server would take longer for.
+-- formatInteger formats a whole number. The server would convert it more slowly.
 local function formatInteger(n) return string.format('%d', n) end
 
+-- saveHash writes the changed fields of a hash.
 local function saveHash(o)
   local updates, deletions = {}, {}
   for field in pairs(o.changed) do
@@ -64,10 +68,12 @@ end
 
 local meta = loadHash('m')
 
+-- loadHost returns the state of a host, which is new if no key has it.
 local function loadHost(name)
   local h = loadHash('h:' .. name)
   if h.new then
-    -- A host that is new needs no rest for a failover, once its fence is over.
+    -- A new host owes no rest for earlier failovers. During a fence (see lease.lua) it owes the
+    -- rest for the current one: its state may have been lost.
     h.new, h.name = false, name
     setField(h, 'f', now < getNumber(meta, 'fence') and getNumber(meta, 'epoch') - 1 or getNumber(meta, 'epoch'))
   end
@@ -75,7 +81,7 @@ local function loadHost(name)
   return h
 end
 
--- findOrigin returns an origin that was met, or nil.
+-- findOrigin returns an origin that was added before, or nil.
 local function findOrigin(name)
   local o = loadHash('o:' .. name)
   o.name = name
@@ -83,7 +89,8 @@ local function findOrigin(name)
   return o
 end
 
--- findOrAddOrigin returns an origin, which is noted if it is new.
+-- findOrAddOrigin returns an origin, and adds it to the list a if it is new. The notes of the crawl
+-- have an empty name, which is not in the list.
 local function findOrAddOrigin(name, hostName)
   local o = findOrigin(name)
   if o then return o end
@@ -93,6 +100,7 @@ local function findOrAddOrigin(name, hostName)
   return o
 end
 
+-- firstMember returns the member of a sorted set with the lowest score, and that score.
 local function firstMember(key)
   local t = call('ZRANGE', key, 0, 0, 'WITHSCORES')
   return t[1], tonumber(t[2])

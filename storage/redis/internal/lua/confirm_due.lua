@@ -1,5 +1,5 @@
--- confirm_due(clock, {host, due, gap}…) → sum, 1 for each: a host is due no earlier, and rests no
--- less after a visit whose end is not recorded. It is what an ack has said before.
+-- confirm_due(clock, {host, due, gap}…) → summary, 1 for each: sets due and gap of hosts, unless they
+-- are later or longer already. It repeats what an ack has set, so that a replica confirms it.
 local done = {}
 for i = 2, #ARGV, 3 do
   local h = loadHost(ARGV[i])

@@ -1,10 +1,11 @@
-// Package lua holds the scripts that a store's servers run. Each file says what its
-// script takes and returns.
+// Package lua holds the scripts that the servers of a store run. Each file says which arguments its
+// script takes and what it returns. The package decides what a call changes, and in which keys; the
+// documentation of package redis lists the keys.
 //
-// It decides what a call changes, and in which keys; see the documentation of package
-// redis for the keys. Begin with common.lua, which loads and saves what a call changes,
-// then read schedule.lua, lanes.lua and seen_set.lua, which all scripts share, and then
-// any one script. Package client sends the scripts; packages redis and coord say which.
+// Begin with common.lua, which loads and saves the hashes that a call changes. Then read schedule.lua,
+// lanes.lua and seen_set.lua, which all scripts share, and then any one script. Package client sends
+// the scripts; packages redis and coord choose them. To add a script, add its file and a line to the
+// variables in script.go.
 //
-// It starts no goroutine and has no lock.
+// The package starts no goroutine and has no lock: a server runs one script at a time.
 package lua

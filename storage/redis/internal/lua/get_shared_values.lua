@@ -1,5 +1,5 @@
--- get_shared_values(clock, version) → version of the board, and what is on it, name after value:
--- false if it has the version still.
+-- get_shared_values(clock, version) → the version of the shared values, and names and values in turn,
+-- or false if they have the given version.
 local version = meta.fields.board or ''
 if version == ARGV[2] then return {version, false} end
 return {version, call('HGETALL', keyPrefix .. 'b')}

@@ -1,14 +1,16 @@
--- heartbeat(clock, worker, expiresAfter, joining, leaving, resetIfReached, maxPages, maxBytes,
--- maxTime, wanted, visited, received, seq) → sum, and a line of numbers: workers, pages granted,
--- and 1 each if the limit of pages, bytes, time is reached; or 'gone' if the worker was not
--- heard of for so long that it was taken for dead. Numbers of a worker are of all its
--- time, so that to call again changes nothing. A report that was overtaken by one with a
--- higher number changes nothing either: it would take permits back that are in use.
+-- heartbeat(clock, worker, expiresAfter, joining, leaving, resetIfReached, maxPages, maxBytes, maxTime,
+-- wanted, visited, received, seq) → summary, and numbers in one string: workers, pages granted to this
+-- one, and 1 each if the limit of pages, bytes, time is reached; or 'gone' if the worker has expired.
+-- The numbers of a worker are totals since it joined, so that a repeated call changes nothing. A report
+-- with a lower seq than an earlier one changes nothing: it would withdraw grants that are in use.
+--
+-- Fields of u: pages and bytes of all workers, out pages granted and not visited, time in which a
+-- worker worked, last heartbeat. Fields of w:WORKER: p pages granted, u visited, b bytes, i seq.
 local totals, worker, expiresAfter = loadHash('u'), ARGV[2], tonumber(ARGV[3])
 local joining, leaving, resetIfReached = ARGV[4] == '1', ARGV[5] == '1', ARGV[6] == '1'
 local maxPages, maxBytes, maxTime = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 
--- removeWorker forgets a worker. Permits that it held count as used, if it cannot say.
+-- removeWorker removes a worker. If it is dead, its granted pages count as visited.
 local function removeWorker(name, dead)
   local status = loadHash('w:' .. name)
   local unused = getNumber(status, 'p') - getNumber(status, 'u')
@@ -19,6 +21,7 @@ local function removeWorker(name, dead)
   hashes['w:' .. name] = nil
 end
 
+-- isReached returns 1 if a limit is reached, otherwise 0.
 local function isReached(limit, field) return limit > 0 and getNumber(totals, field) >= limit and 1 or 0 end
 
 for _, name in ipairs(call('ZRANGEBYSCORE', keyPrefix .. 'w', '-inf', now - expiresAfter, 'LIMIT', 0, 50)) do
@@ -28,8 +31,8 @@ if not joining and not call('ZSCORE', keyPrefix .. 'w', worker) then return {sav
 
 local status = loadHash('w:' .. worker)
 
--- grantPages sets how many pages the worker is permitted. Of what is left nobody gets more than
--- a part at a time, so that some is for all.
+-- grantPages sets how many pages the worker may visit. One call grants at most a quarter of the
+-- remaining pages, so that some are left for the others.
 local function grantPages(wanted, visited)
   local extra = wanted - getNumber(status, 'p')
   if maxPages > 0 then extra = math.min(extra, math.max(0, math.ceil((maxPages - getNumber(totals, 'pages') - getNumber(totals, 'out')) / 4))) end
@@ -38,7 +41,7 @@ local function grantPages(wanted, visited)
   setField(status, 'p', wanted)
 end
 
--- applyStatus takes the report.
+-- applyStatus adds the report to the totals.
 local function applyStatus(wanted, visited, received, seq)
   if resetIfReached and isReached(maxPages, 'pages') + isReached(maxBytes, 'bytes') + isReached(maxTime, 'time') > 0 then
     setField(totals, 'pages', 0)

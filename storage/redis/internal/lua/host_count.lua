@@ -1,5 +1,5 @@
--- host_count(clock, print, domain) → hosts counted, those of the domain, and 1 if the
--- host of the fingerprint is one of them.
+-- host_count(clock, fingerprint, domain) → number of admitted hosts, number of those of the domain, and
+-- 1 if the host with the fingerprint is one of them.
 local hosts = loadHash('i')
 hosts.name = '#hosts'
 local n = tonumber(call('HGET', keyPrefix .. 'i:d', ARGV[3])) or 0

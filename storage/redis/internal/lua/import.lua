@@ -1,9 +1,11 @@
--- import(clock, call, {kind, origin, host, n, …}…) → sum, one character each: takes over
--- what another store held. A call that was made already is not made again: hops of a
--- robots.txt would be there twice. n is how many arguments follow. A clock (h) is hold,
--- whether that is dormant, due, gap, slots, strikes, memo; a URL (u) is its state
--- (q, r or p), lane, rank, at, print, record, and is passed by where it is seen;
--- others (s) are fingerprints that were seen.
+-- import(clock, call, {kind, origin, host, n, argument × n}…) → summary, 1 for each: adds what another
+-- store held. A call with the id of the last one is a repetition, and does nothing: redirects of a
+-- robots.txt would be queued twice. Kinds and their arguments:
+--
+--   h  end of the hold, suspended (1 or 0), due, gap, slots, strikes, memo
+--   u  state (q queued, r awaiting its revisit, p parked), lane, rank, at, fingerprint, record; skipped
+--      if the seen set has the fingerprint
+--   s  fingerprints for the seen set
 local function importHostState(o, i)
   setField(o, 'e', parseTime(ARGV[i]))
   setField(o, 'D', tonumber(ARGV[i + 1]))

@@ -1,7 +1,8 @@
--- The lanes of an origin, as package schedule has them. Even lanes are timed: a
--- sorted set by time. The others are lists, one for each rank; r:ORIGIN:LANE holds
--- the ranks above 0 of which there is a list. Lane 14 holds pages that rest, by
--- fingerprint; their records are in x:ORIGIN.
+-- The lanes of an origin, as in package storage/internal/schedule. Even lanes are timed: one sorted
+-- set each, t:ORIGIN:LANE, by time. Odd lanes are lists, one for each rank, q:ORIGIN:LANE:RANK;
+-- r:ORIGIN:LANE holds the ranks above 0 that have a list. Lane 14 holds the fingerprints of pages that
+-- await their revisit; their records are in x:ORIGIN. Lanes up to 3 hold redirects of the origin's
+-- own robots.txt, which no hold stops.
 local revisitLane, lastHopLane, firstNormalLane = 14, 3, 10
 
 local function isTimed(lane) return lane % 2 == 0 end
@@ -11,6 +12,7 @@ local function laneKey(o, lane, rank)
   return keyPrefix .. 'q:' .. o.name .. ':' .. lane .. ':' .. rank
 end
 
+-- addToLaneLength changes the length of a lane, and the counts n and y of the origin.
 local function addToLaneLength(o, lane, n)
   addToField(o, 'L' .. lane, n)
   if lane == revisitLane then return end
@@ -18,7 +20,7 @@ local function addToLaneLength(o, lane, n)
   if lane <= lastHopLane then addToField(o, 'y', n) end
 end
 
--- pushRecord puts a record into a list: at its head, or behind the others.
+-- pushRecord puts a record into the list of a lane and rank: at its head (LPUSH) or tail (RPUSH).
 local function pushRecord(o, lane, rank, record, command)
   local length = call(command, laneKey(o, lane, rank), record)
   if length == 1 and rank > 0 then
@@ -27,26 +29,27 @@ local function pushRecord(o, lane, rank, record, command)
   addToLaneLength(o, lane, 1)
 end
 
--- queueRecord queues a record behind those of its lane and rank; where what is put last
--- goes first, before them.
+-- queueRecord puts a record at the tail of the list of its lane and rank. Lanes 1 and 5, of returned
+-- records, get it at the head: the last returned is the first out.
 local function queueRecord(o, lane, rank, record)
   pushRecord(o, lane, rank, record, (lane == 1 or lane == 5) and 'LPUSH' or 'RPUSH')
 end
 
--- queueDelayed queues a record to be handed out not before at.
+-- queueDelayed puts a record into a timed lane. It is not leased before at. A sequence number of 12 hex
+-- digits begins the member, so that equal records stay distinct.
 local function queueDelayed(o, lane, at, record)
-  addToField(o, 'u', 1) -- tells records apart that are the same
+  addToField(o, 'u', 1)
   call('ZADD', laneKey(o, lane), at, string.format('%012x', getNumber(o, 'u')) .. record)
   addToLaneLength(o, lane, 1)
 end
 
--- queueRevisit lets a page rest until at.
+-- queueRevisit stores the record of a page whose revisit is due at at, in place of an earlier one.
 local function queueRevisit(o, fingerprint, at, record)
   call('HSET', keyPrefix .. 'x:' .. o.name, fingerprint, record)
   if call('ZADD', laneKey(o, revisitLane), at, fingerprint) == 1 then addToLaneLength(o, revisitLane, 1) end
 end
 
--- parkRecord keeps a record aside.
+-- parkRecord puts a record at the tail of the origin's parked ones.
 local function parkRecord(o, record)
   call('RPUSH', keyPrefix .. 'k:' .. o.name, record)
   addToField(o, 'g', 1)
@@ -54,6 +57,7 @@ local function parkRecord(o, record)
   call('SADD', keyPrefix .. 'k', o.name)
 end
 
+-- isLaneDue reports whether a lane has a record that may be leased now, apart from holds.
 local function isLaneDue(o, lane)
   if getNumber(o, 'L' .. lane) == 0 then return false end
   if not isTimed(lane) then return true end
@@ -61,8 +65,9 @@ local function isLaneDue(o, lane)
   return at ~= nil and at <= now
 end
 
--- nextLane returns the lane whose turn it is, or nil. Pages that rest take turns with
--- the lower classes.
+-- nextLane returns the lane from which the next record of the origin comes, or nil. Pages whose
+-- revisit is due take turns with the lower classes (lanes from 10); field T is 1 if the last turn
+-- was theirs.
 local function nextLane(o)
   local lane
   for l = 0, revisitLane - 1 do
@@ -76,7 +81,8 @@ local function nextLane(o)
   return revisit and revisitLane or lane
 end
 
--- popRecord takes a record out of the lists of a lane, the lowest rank first.
+-- popRecord removes and returns the first record of a lane with lists, and its rank. The lowest rank
+-- goes first.
 local function popRecord(o, lane)
   local record = call('LPOP', laneKey(o, lane, 0))
   if record then return record, 0 end
@@ -89,8 +95,8 @@ local function popRecord(o, lane)
   return record, tonumber(rank)
 end
 
--- takeRecord takes the first record of a lane out of it: what a lease keeps, so that it
--- can be put back just there.
+-- takeRecord removes the first record of a lane. It returns what a lease stores: the record and its
+-- place, so that putBack can restore it; nil if there is none.
 local function takeRecord(o, lane)
   local l = {o = o.name, lane = lane, rank = 0, at = 0, print = ''}
   if isTimed(lane) then
@@ -113,7 +119,7 @@ local function takeRecord(o, lane)
   return l
 end
 
--- putBack puts what take took back where it was.
+-- putBack puts a record back into the place from which takeRecord took it.
 local function putBack(o, l)
   if l.lane == revisitLane then
     queueRevisit(o, l.print, l.at, l.record)
@@ -125,7 +131,8 @@ local function putBack(o, l)
   end
 end
 
--- readyAt returns from when on a record of the origin may be handed out, or nil.
+-- readyAt returns the time from which a record of the origin may be leased, or nil if it has none. A
+-- hold (field e) delays all lanes but those of robots.txt.
 local function readyAt(o)
   local at, hopAt
   for lane = 0, revisitLane do

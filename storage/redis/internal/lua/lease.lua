@@ -1,13 +1,13 @@
--- lease(clock, ttl, dueBy, defaultDelay, token…) → sum, leases: at most one record
--- for each token, of hosts that are due by now and by bound, longest due first. A
--- lease is its token, expiry, origin, record, the clock of its host, and since when
--- that was due. Without tokens it only says what there is.
+-- lease(clock, ttl, dueBy, defaultDelay, token…) → summary, leases: at most one for each token, of hosts
+-- that are due now and were due by dueBy, longest due first. A lease is its token, expiry, origin,
+-- record, due, gap, slots, strikes and memo of its host, and the time since when the host was due.
+-- Without tokens, the call only ends holds and leases, detects a failover, and returns a summary.
 
--- detectFailover finds that this is not the reign under which the partition was served last: the
--- server was restarted, or is a replica that took over, be it one that had served before,
--- and may not know the last leases and due times. So nothing is handed out until the
--- longest lease has run out, and then each host rests once more, for a visit may have
--- ended just before. A master has a replication id that is of its reign alone.
+-- detectFailover finds that another server served the partition last, or the same server before a
+-- restart: the replication id has changed, which is new after each start and each promotion. The server
+-- may then lack the last leases and due times. So it sets a fence: no lease is given until the longest
+-- lease has expired. The epoch makes each host rest once more after that, because a visit may have
+-- ended just before.
 local function detectFailover()
   local replicationID = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
   if not replicationID then error('the server does not tell master_replid') end
@@ -21,7 +21,8 @@ end
 
 local ttl, dueBy, defaultDelay = tonumber(ARGV[2]), parseTime(ARGV[3]), tonumber(ARGV[4])
 
--- owesNoFailoverDelay reports whether the host owes no rest for a failover.
+-- owesNoFailoverDelay reports whether the host has rested for the last failover. If not, it delays the
+-- host: by gap, or by defaultDelay, from the end of the fence.
 local function owesNoFailoverDelay(h)
   if getNumber(h, 'f') == getNumber(meta, 'epoch') then return true end
   setField(h, 'f', getNumber(meta, 'epoch'))
@@ -31,6 +32,7 @@ local function owesNoFailoverDelay(h)
   return false
 end
 
+-- storeLease stores a lease and returns the reply for it. at is the time since when the host was due.
 local function storeLease(o, h, l, token, at)
   call('HSET', keyPrefix .. 'l', token, cmsgpack.pack(l))
   call('ZADD', keyPrefix .. 'o', now + ttl, token)
@@ -45,7 +47,7 @@ end
 local more, leases = endHolds(), {}
 more = expireLeases() or more
 detectFailover()
--- It was announced; but a server for which durability none is enough may have lost that.
+-- The longest lease was recorded before this call. With durability none, a failover may have lost it.
 if #ARGV > 4 then setField(meta, 'longest', math.max(getNumber(meta, 'longest'), ttl)) end
 local i = 5 -- the next token
 while ARGV[i] and not more and now >= getNumber(meta, 'fence') do
@@ -60,7 +62,8 @@ while ARGV[i] and not more and now >= getNumber(meta, 'fence') do
       leases[#leases + 1] = storeLease(o, h, l, ARGV[i], at)
       i = i + 1
     else
-      -- What was counted and is not there is not waited for any longer.
+      -- The lane is shorter than its count, or no lane is due: correct the count, or try again in one
+      -- second. Otherwise the host would stay at the head of d for ever.
       if lane then addToLaneLength(o, lane, -getNumber(o, 'L' .. lane)) else setField(o, 's', now + 1000000) end
       updateOrigin(o)
     end

@@ -1,5 +1,5 @@
--- list_queues(clock, origin) → lane and rank of all queues of the origin that hold
--- something, in their order, and the records that are leased.
+-- list_queues(clock, origin) → the server's time; lane and rank of each queue of the origin that holds
+-- records, in the order in which they are leased; the records that are leased.
 local o, queues, leased = findOrigin(ARGV[2]), {}, {}
 if not o then return {now, queues, leased} end
 for lane = 0, revisitLane do

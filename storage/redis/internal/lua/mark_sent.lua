@@ -1,5 +1,5 @@
--- mark_sent(clock, token, origin, record) → sum, and 1, or 0 if the lease was given away, or
--- has ended: the record of what is leased, as it is to be from now on.
+-- mark_sent(clock, token, origin, record) → summary, and 1; or 0 if the lease has ended:
+-- replaces the record of a lease.
 local l = findLease(ARGV[2])
 if not l or l.o ~= ARGV[3] then return {summary(), '0'} end
 l.record = ARGV[4]

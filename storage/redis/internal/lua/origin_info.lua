@@ -1,6 +1,6 @@
--- origin_info(clock, origin…) → of each that was met: its name, hold, whether that is
--- dormant, how many are queued, leased, resting, parked and seen, when its next is
--- ready, and the clock of its host.
+-- origin_info(clock, origin…) → the server's time, and for each origin that was added: name, end of the
+-- hold, suspended (1 or 0), URLs queued, leased, awaiting their revisit, parked and seen, when its next
+-- URL is due (-1: it has none), and due, gap, slots, strikes and memo of its host.
 local infos = {}
 for i = 2, #ARGV do
   local o = findOrigin(ARGV[i])

@@ -1,5 +1,5 @@
--- queue_records(clock, origin, lane, rank, from, to) → the records of a line by their place,
--- each after its time where the lane is timed.
+-- queue_records(clock, origin, lane, rank, from, to) → the records of a queue from position from to
+-- position to, inclusive. In a timed lane each record follows its time.
 local o, lane = findOrigin(ARGV[2]), tonumber(ARGV[3])
 if not o then return {} end
 local key = laneKey(o, lane, ARGV[4])

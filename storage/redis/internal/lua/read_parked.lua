@@ -1,5 +1,5 @@
--- read_parked(clock, origin, most) → how many were ever taken out of those that are
--- parked, how many there are, and the first of them.
+-- read_parked(clock, origin, most) → how many records were ever taken out of the origin's parked ones,
+-- how many are parked, and the first of them, at most most.
 local o = findOrigin(ARGV[2])
 if not o then return {0, 0, {}} end
 return {getNumber(o, 'w'), getNumber(o, 'g'), call('LRANGE', keyPrefix .. 'k:' .. o.name, 0, ARGV[3] - 1)}

@@ -1,6 +1,6 @@
--- reschedule(clock, at, {origin, fingerprint, old record, new record}…) → sum, one character
--- each: 1 if the page rested with the old record, and now rests with the new one
--- and not beyond at.
+-- reschedule(clock, at, {origin, fingerprint, old record, new record}…) → summary, one character each:
+-- 1 if the page awaits its revisit with the old record; it then has the new record, and is due at at,
+-- or earlier if it was. 0 otherwise.
 local done = {}
 for i = 3, #ARGV, 4 do
   local o, fingerprint = findOrigin(ARGV[i]), ARGV[i + 1]

@@ -1,6 +1,6 @@
--- return_leases(clock, default rest, token…) → sum: leases whose holder stops. Their records
--- go back to where they were, the latest first, and their hosts rest: a visit may
--- have been under way.
+-- return_leases(clock, defaultDelay, token…) → summary: ends the leases of a process that stops. Each
+-- record goes back to its place. Tokens must be in the reverse order of the leases. The hosts rest for
+-- gap, and for at least defaultDelay, because a visit may have been under way.
 for i = 3, #ARGV do
   local l = findLease(ARGV[i])
   if l then

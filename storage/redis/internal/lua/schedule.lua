@@ -1,10 +1,25 @@
--- Whose turn it is: what package schedule is in one process. d holds the hosts that
--- have a record to hand out and a slot free, by when; p:HOST the origins of a host;
--- o the leases that are out, by when they run out, and l what they lease; z the
--- origins under a dormant hold, by its end; v those with pages that rest, by when
--- the first is due.
+-- The schedule of a partition: which host and origin come next, as in package
+-- storage/internal/schedule. The documentation of package redis lists the keys. Fields, where 0 and
+-- empty are not stored:
+--
+-- m: version   number of changes        queued, dormant, resting, parked, seen  URLs in each state
+--    hosts     hosts with URLs queued or leased      longest  longest lease, in microseconds
+--    reign     master_replid at the last lease call  epoch    number of failovers that were found
+--    fence     no lease is given before              import   id of the last call of import
+--    board     version of the shared values          waits    written for WAIT only
+-- h: due       no visit before          gap      rest after a visit whose end is not recorded
+--    slots     visits at a time         strikes  consecutive failures
+--    memo      encoded statistics       f        epoch whose rest the host has been given
+--    q, out    URLs queued, leases      busy     1 if one of them is not 0
+-- o: H         host                     e, D     end of the hold; 1 if it suspends the origin
+--    L<lane>   length of a lane         n, y     sum of lanes below 14, and of lanes up to 3
+--    q, d, r   n, suspended URLs and L14 as the totals in m count them
+--    s         when the origin last had its turn, or got its first URL    in   1 if it is in p:HOST
+--    out       leases                   T        1 if the last turn was a revisit's
+--    c, b      seen fingerprints, and their buckets
+--    g, w      parked records, and how many were ever taken out           u    last sequence number
 
--- setScore keeps a member of a sorted set where at says: nil is nowhere.
+-- setScore sets the score of a member of a sorted set. If at is nil, it removes the member.
 local function setScore(key, member, at)
   if at then
     call('ZADD', keyPrefix .. key, formatInteger(at), member)
@@ -13,8 +28,8 @@ local function setScore(key, member, at)
   end
 end
 
--- requeueHost gives a host its place among those that wait for their turn. One that had a
--- turn in this call goes behind those that are due.
+-- requeueHost updates the place of a host in d. A host without a free slot or without a URL to lease
+-- is not in d. A host that has given a lease in this call goes behind those that are due.
 local function requeueHost(h)
   local busy = getNumber(h, 'q') + getNumber(h, 'out') > 0 and 1 or 0
   addToField(meta, 'hosts', busy - getNumber(h, 'busy'))
@@ -27,7 +42,7 @@ local function requeueHost(h)
   end
 end
 
--- updateCounts brings the sums of the partition up to date.
+-- updateCounts updates the totals in m, and the places of the origin in z and v.
 local function updateCounts(o, h)
   local all = getNumber(o, 'n')
   if getNumber(o, 'q') == 0 and all > 0 then setField(o, 's', math.max(getNumber(o, 's'), now)) end
@@ -53,8 +68,9 @@ local function updateCounts(o, h)
   setField(o, 'r', awaiting)
 end
 
--- updateOrigin takes note that the origin's lanes, hold or host have changed. An origin
--- waits since its last turn at the latest, so that those that are due take turns.
+-- updateOrigin updates counts and places after the lanes, the hold or the host of an origin have
+-- changed. The score in p:HOST is at least the time of the origin's last turn, so that origins that
+-- are due take turns.
 local function updateOrigin(o)
   local h = loadHost(o.fields.H)
   updateCounts(o, h)
@@ -66,14 +82,15 @@ local function updateOrigin(o)
   requeueHost(h)
 end
 
+-- markChanged has saveChanges call updateOrigin for an origin.
 local changedOrigins = {}
 local function markChanged(o) changedOrigins[o.name] = o end
 
--- delayHost moves the time at which a host is due, which never moves back.
+-- delayHost sets the time at which a host is due, unless that is later already.
 local function delayHost(h, due) setField(h, 'due', math.max(getNumber(h, 'due'), due)) end
 
--- setHostState gives a host the clock that the arguments from the i-th on are: due, gap,
--- slots, strikes, memo.
+-- setHostState sets the state of a host from the five arguments from index i: due, gap, slots,
+-- strikes, memo.
 local function setHostState(h, i)
   delayHost(h, parseTime(ARGV[i]))
   setField(h, 'gap', tonumber(ARGV[i + 1]))
@@ -82,14 +99,14 @@ local function setHostState(h, i)
   if h.fields.memo ~= ARGV[i + 4] then setField(h, 'memo', ARGV[i + 4]) end
 end
 
--- findLease returns the lease with the token, or nil.
+-- findLease returns what takeRecord returned for the lease with a token, or nil.
 local function findLease(token)
   local packed = call('HGET', keyPrefix .. 'l', token)
   return packed and cmsgpack.unpack(packed)
 end
 
--- endLease gives the slot of a lease free. Its first command is one that a server
--- carries out though its memory is full.
+-- endLease ends a lease, which frees a slot of its host, and returns its origin. Its first command is
+-- a deletion, which a server carries out even if its memory is full.
 local function endLease(token, l)
   call('HDEL', keyPrefix .. 'l', token)
   call('ZREM', keyPrefix .. 'o', token)
@@ -100,10 +117,10 @@ local function endLease(token, l)
   return o
 end
 
--- Of what a call does beside its own work there is a limit; the next goes on.
+-- maxExpired is how many holds, and how many leases, one call ends. The next call ends more.
 local maxExpired = 50
 
--- endHolds lets dormant holds end; true if there may be more.
+-- endHolds ends the holds of suspended origins that are over. It returns true if there may be more.
 local function endHolds()
   if getNumber(meta, 'dormant') == 0 then return false end
   local endedHolds = call('ZRANGEBYSCORE', keyPrefix .. 'z', '-inf', now, 'LIMIT', 0, maxExpired)
@@ -111,8 +128,8 @@ local function endHolds()
   return #endedHolds == maxExpired
 end
 
--- expireLeases lets leases run out: their records go back to the head of the queue, and
--- their hosts rest from then. It returns true if there may be more.
+-- expireLeases ends expired leases. Their records go to the head of the queue (lane 1 or 5), and their
+-- hosts rest for gap from the expiry. It returns true if there may be more.
 local function expireLeases()
   local expired = call('ZRANGEBYSCORE', keyPrefix .. 'o', '-inf', now, 'WITHSCORES', 'LIMIT', 0, maxExpired)
   for i = 1, #expired, 2 do
@@ -126,10 +143,12 @@ local function expireLeases()
   return #expired == 2 * maxExpired
 end
 
--- sum is what a caller must know to say when to ask again: at the end stand the turns
--- of the first hosts.
+-- maxDueTimes is how many due times of hosts a summary has: MaxDueTimes of package client.
 local maxDueTimes = 4
 
+-- summary returns what a process must know of the partition to choose its calls: see
+-- parsePartitionSummary of package client. -1 stands for a time that does not come. Due times of the
+-- first hosts are at the end. more is true if leases or holds have ended that no call has handled.
 local function summary(more)
   local all = {getNumber(meta, 'version'), now, call('ZCARD', keyPrefix .. 'o'), -1, getNumber(meta, 'queued'),
     getNumber(meta, 'dormant'), -1, getNumber(meta, 'resting'), -1, getNumber(meta, 'hosts'),
@@ -146,7 +165,8 @@ local function summary(more)
   return all
 end
 
--- saveChanges writes what the call has changed, and returns the sum.
+-- saveChanges writes what the call has changed, adds 1 to the version if anything has, and returns the
+-- summary.
 local function saveChanges(more)
   local changed = next(changedOrigins) ~= nil
   for _, o in pairs(changedOrigins) do updateOrigin(o) end

@@ -10,11 +10,11 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// A Script is the text of a script, together with what all scripts share. Servers know
-// it by its SHA-1 once they have seen it.
+// A Script is the text of a script, with the shared files before it. Servers that have seen the text
+// know it by its SHA-1.
 type Script struct{ Text, SHA1 string }
 
-// The scripts: each file says what it takes and returns.
+// The scripts. Each file says what its script takes and returns.
 var (
 	Add             = assemble("add")
 	Lease           = assemble("lease")
@@ -44,13 +44,14 @@ var (
 	HostCount       = assemble("host_count")
 )
 
-// assemble puts a script together with what all scripts share.
+// assemble returns the script of the named file, with the shared files before it. The order of these
+// matters: a local function of Lua must be declared before it is used.
 func assemble(name string) *Script {
 	var text strings.Builder
 	for _, name := range []string{"common", "lanes", "schedule", "seen_set", name} {
 		part, err := files.ReadFile(name + ".lua")
 		if err != nil {
-			panic(err) // it is part of the program
+			panic(err) // the files are embedded: a missing one is a bug
 		}
 		text.Write(part)
 	}

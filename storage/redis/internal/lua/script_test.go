@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each file is either shared by all scripts or the end of one, and a script is known by
-// the SHA-1 of its whole text, as the server computes it.
+// Each file is either shared by all scripts or the end of exactly one, and the SHA-1 of a script is
+// that of its whole text, as the server computes it.
 func TestScriptsHoldTheirFiles(t *testing.T) {
 	shared := ""
 	for _, name := range []string{"common", "lanes", "schedule", "seen_set"} {
@@ -25,7 +25,7 @@ func TestScriptsHoldTheirFiles(t *testing.T) {
 	for _, s := range all {
 		end, ok := strings.CutPrefix(s.Text, shared)
 		if !ok {
-			t.Errorf("a script does not begin with what all share: %.80q", s.Text)
+			t.Errorf("a script does not begin with the shared files: %.80q", s.Text)
 		}
 		if want := fmt.Sprintf("%x", sha1.Sum([]byte(s.Text))); s.SHA1 != want {
 			t.Errorf("SHA-1 %s, want %s", s.SHA1, want)

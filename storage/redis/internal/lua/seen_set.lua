@@ -1,11 +1,12 @@
--- The seen set of an origin is split into sets of about two hundred fingerprints,
--- one more at a time (linear hashing): a set of so many integers takes eight bytes
--- for each, and no call walks a long one.
+-- The seen set of an origin is divided into buckets of about 200 fingerprints (linear hashing): when
+-- the average exceeds that, one bucket is split. Redis stores a set of so many integers in eight bytes
+-- each, and no call reads a long set. Field b is the number of buckets, c that of fingerprints.
 local maxBucketSize = 200
 
+-- bucketHash returns a number from the last decimal digits of a fingerprint.
 local function bucketHash(fingerprint) return math.abs(tonumber(string.sub(fingerprint, -9))) end
 
--- floorPowerOfTwo returns the highest power of two that is not above n.
+-- floorPowerOfTwo returns the highest power of two that is at most n.
 local function floorPowerOfTwo(n)
   local l = 1
   while 2 * l <= n do l = 2 * l end
@@ -14,6 +15,7 @@ end
 
 local function bucketKey(o, i) return keyPrefix .. 's:' .. o.name .. ':' .. i end
 
+-- bucketKeyOf returns the key of the bucket of a fingerprint.
 local function bucketKeyOf(o, fingerprint)
   local n = math.max(1, getNumber(o, 'b'))
   local l, h = floorPowerOfTwo(n), bucketHash(fingerprint)
@@ -22,6 +24,7 @@ local function bucketKeyOf(o, fingerprint)
   return bucketKey(o, i)
 end
 
+-- splitBucket adds a bucket, and moves into it about half of the fingerprints of one other.
 local function splitBucket(o)
   local n = math.max(1, getNumber(o, 'b'))
   local l = floorPowerOfTwo(n)
@@ -32,8 +35,10 @@ local function splitBucket(o)
   setField(o, 'b', n + 1)
 end
 
+-- isSeen reports whether the seen set of an origin has a fingerprint.
 local function isSeen(o, fingerprint) return call('SISMEMBER', bucketKeyOf(o, fingerprint), fingerprint) == 1 end
 
+-- addSeen adds a fingerprint that isSeen has not found.
 local function addSeen(o, fingerprint)
   call('SADD', bucketKeyOf(o, fingerprint), fingerprint)
   addToField(o, 'c', 1)
@@ -41,7 +46,7 @@ local function addSeen(o, fingerprint)
   if getNumber(o, 'c') > maxBucketSize * math.max(1, getNumber(o, 'b')) then splitBucket(o) end
 end
 
--- addIfUnseen puts a fingerprint into the seen set; false if it was there.
+-- addIfUnseen adds a fingerprint to the seen set. It returns false if the set has it already.
 local function addIfUnseen(o, fingerprint)
   if isSeen(o, fingerprint) then return false end
   addSeen(o, fingerprint)

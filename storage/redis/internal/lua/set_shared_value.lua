@@ -1,7 +1,7 @@
--- set_shared_value(clock, name, value, was, version) → sum, 1, or 0 if the board does not hold
--- was (empty: whatever it holds): puts a value on the board, or, if it is empty,
--- takes it off. The board has the version from then on: a chance, for a replica that
--- takes over may count again from where the master was before.
+-- set_shared_value(clock, name, value, old, version) → summary, and 1; or 0 if old is not empty and the
+-- current value is another: sets a shared value, or deletes it if value is empty. version becomes the
+-- version of the shared values. It is random, because a replica that takes over could count a number
+-- again that the master has used for other values.
 local key = keyPrefix .. 'b'
 if ARGV[4] ~= '' and call('HGET', key, ARGV[2]) ~= ARGV[4] then return {summary(), '0'} end
 if ARGV[3] == '' then

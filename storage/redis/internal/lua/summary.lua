@@ -1,2 +1,2 @@
--- summary(clock) → sum: what there is.
+-- summary(clock) → summary of the partition, after suspended origins whose hold is over were released.
 return saveChanges(endHolds())

@@ -1,6 +1,6 @@
--- unpark(clock, origin, taken, {lane, rank}…) → sum, 1, or 0 if others were taken
--- out meanwhile, and nothing was done. The first that are parked are queued; those
--- without a lane go behind the others that are parked.
+-- unpark(clock, origin, taken, {lane, rank}…) → summary, and 1; or 0, without a change, if more records
+-- than taken were ever taken out of the parked ones. Takes the first parked records in order: a record
+-- with a lane is queued there, one with an empty lane goes to the tail of the parked ones.
 local o = findOrigin(ARGV[2])
 if not o or getNumber(o, 'w') ~= tonumber(ARGV[3]) then return {summary(), '0'} end
 local key = keyPrefix .. 'k:' .. o.name
