@@ -7,10 +7,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A callTracker says which calls may begin and run: all, until it is closed. Closing it
-// ends calls that wait for a server, and waits for the end of all.
+// A callTracker lets calls begin until it is closed. Closing it cancels the calls that run, and
+// waits for their end.
 type callTracker struct {
-	closing context.Context // done with ErrClosed once close was called
+	closing context.Context // done with storage.ErrClosed after close was called
 	cancel  context.CancelCauseFunc
 
 	mu     sync.RWMutex // guards closed; calls hold it for reading until they end
@@ -23,8 +23,9 @@ func newCallTracker() *callTracker {
 	return t
 }
 
-// BeginCall begins a call, unless ctx is done or the tracker is closed. The context that it
-// returns is done when either is. The caller must call end when the call is over.
+// BeginCall begins a call. It returns an error if ctx is done, and storage.ErrClosed if the tracker
+// is closed. The returned context is done when ctx is, or when the tracker is closed. The caller must
+// call end when the call is over.
 func (t *callTracker) BeginCall(ctx context.Context) (_ context.Context, end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -43,8 +44,8 @@ func (t *callTracker) BeginCall(ctx context.Context) (_ context.Context, end fun
 	}, nil
 }
 
-// close cancels the calls that run, waits for their end, and calls last. It returns
-// storage.ErrClosed if it was called before.
+// close cancels the calls that run, waits for their end, and calls last, whose error it returns. It
+// returns storage.ErrClosed if it was called before.
 func (t *callTracker) close(last func() error) error {
 	t.cancel(storage.ErrClosed)
 	t.mu.Lock()

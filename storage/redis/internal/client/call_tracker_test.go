@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Closing cancels a call that runs, and does its last work when that has ended; no call
-// begins afterwards.
+// close cancels a call that runs, and calls last after that call has ended. No call begins afterwards.
 func TestCallTracker(t *testing.T) {
 	calls := newCallTracker()
 	ctx, end, err := calls.BeginCall(t.Context())
@@ -20,7 +19,7 @@ func TestCallTracker(t *testing.T) {
 	go func() {
 		closed <- calls.close(func() error {
 			if !ended {
-				t.Error("the last work is done while a call runs")
+				t.Error("last is called while a call runs")
 			}
 			return nil
 		})
@@ -42,7 +41,7 @@ func TestCallTracker(t *testing.T) {
 	}
 }
 
-// A call ends when its own context does, and does not begin when that is done.
+// The context of a call is done when its parent is. A call with a done context does not begin.
 func TestCallOfDoneContext(t *testing.T) {
 	calls := newCallTracker()
 	parent, cancel := context.WithCancel(t.Context())

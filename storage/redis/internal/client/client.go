@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A Client calls scripts on the partitions of a store, and keeps the summaries that they
-// return. Use Open. It is safe for concurrent use.
+// A Client calls scripts on the partitions of a store, and keeps the summaries that they return. Open
+// returns one. Its methods may be called at the same time.
 type Client struct {
 	*callTracker
 	*scriptTransport
@@ -19,14 +19,14 @@ type Client struct {
 	onStallChange func(error)
 
 	stalled              atomic.Bool   // whether the last call of onStallChange had an error
-	replySeq             atomic.Uint64 // how many summaries were kept
+	replySeq             atomic.Uint64 // number of summaries that were kept
 	failovers            atomic.Uint64 // see Failovers
-	unconfirmedUpdateSeq atomic.Uint64 // how many calls changed something, and did not wait until a replica has it
-	confirmedUpdateSeq   atomic.Uint64 // how many of them have been confirmed since
+	unconfirmedUpdateSeq atomic.Uint64 // number of updates that did not wait for a replica
+	confirmedUpdateSeq   atomic.Uint64 // unconfirmedUpdateSeq when all updates were last confirmed
 }
 
-// Close cancels the calls that wait for a server, waits for the end of all calls, calls
-// last and closes the connections. It returns the error of last.
+// Close cancels the calls that run, waits for their end, calls last and closes the connections. It
+// returns the error of last, or storage.ErrClosed if it was called before.
 func (c *Client) Close(last func() error) error {
 	return c.callTracker.close(func() error {
 		defer c.conn.Close()
@@ -34,21 +34,22 @@ func (c *Client) Close(last func() error) error {
 	})
 }
 
-// Partitions returns all partitions.
+// Partitions returns all partitions of the store.
 func (c *Client) Partitions() Partitions { return c.partitions }
 
-// ScriptClock returns the clock of the scripts.
+// ScriptClock returns the clock that converts times for the scripts of this client.
 func (c *Client) ScriptClock() *ScriptClock { return c.clock }
 
-// PartitionOfHost returns the partition of a host.
+// PartitionOfHost returns the partition that holds all keys of a host.
 func (c *Client) PartitionOfHost(host string) *Partition { return c.partitions.ofHost(host) }
 
-// Failovers returns how often a partition was found to be served under another replication
-// id than before: what was written last may be lost.
+// Failovers returns how often a partition was found under another replication id than before. Each
+// time, the last writes to it may be lost.
 func (c *Client) Failovers() uint64 { return c.failovers.Load() }
 
-// applySummary keeps the summary of a partition, and tells if no server is stalled any
-// more. It returns the time of the server.
+// applySummary keeps the summary m of a partition. It calls onStallChange with nil if this ends a
+// stall: all servers answer again. startSeq is replySeq before the call. It returns the server's
+// time in its microseconds.
 func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow int64, err error) {
 	sum, serverNow, err := parsePartitionSummary(c.clock, m)
 	if err != nil {
@@ -63,8 +64,8 @@ func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow
 	return serverNow, nil
 }
 
-// RefreshSummaries calls a script that returns a summary alone on all partitions, until all
-// have answered.
+// RefreshSummaries calls a script that returns only a summary on all partitions. It repeats the calls
+// until all have succeeded in one attempt.
 func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	_, err := c.retry(ctx, c.partitions[0], func() error {
 		startSeq := c.replySeq.Load()
@@ -81,8 +82,8 @@ func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	return err
 }
 
-// RunQuery calls a script that changes nothing, until it is answered and read has read the
-// reply.
+// RunQuery calls a script that changes nothing, and calls read with the reply. It repeats the call
+// until it succeeds, so read may be called several times.
 func (c *Client) RunQuery(
 	ctx context.Context, p *Partition, sc *lua.Script, read func(Reply) error, args ...string,
 ) error {
@@ -96,15 +97,15 @@ func (c *Client) RunQuery(
 	return err
 }
 
-// TryQuery calls a script that changes nothing, once.
+// TryQuery calls a script that changes nothing, once, and returns its reply.
 func (c *Client) TryQuery(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (Reply, error) {
 	return c.try(ctx, false, p, sc, args...)
 }
 
-// The commands below are those that need no script. Each is sent until it is answered.
+// The methods below send plain commands. They repeat a command until the server answers.
 
-// SetHashFieldOnce sets a field of a hash that belongs to no partition, unless it is set,
-// and returns its value.
+// SetHashFieldOnce sets a field of a hash, unless it is set already, and returns its value. key is the
+// whole key: the hash belongs to no partition.
 func (c *Client) SetHashFieldOnce(ctx context.Context, key, field, value string) (current string, err error) {
 	_, err = c.retry(ctx, c.partitions[0], func() (err error) {
 		set := c.conn.B().Hsetnx().Key(key).Field(field).Value(value).Build()
@@ -117,8 +118,9 @@ func (c *Client) SetHashFieldOnce(ctx context.Context, key, field, value string)
 	return current, err
 }
 
-// CachedHashField returns a field of a hash of a partition; nil if it is not set. What was
-// read less than ttl ago is in memory, until the server says that the hash has changed.
+// CachedHashField returns a field of a hash of a partition, or nil if the field is not set. It returns
+// a value from memory if that was read less than ttl ago and the server has reported no change of
+// the hash since.
 func (c *Client) CachedHashField(
 	ctx context.Context, p *Partition, key, field string, ttl time.Duration,
 ) (value []byte, err error) {
@@ -137,8 +139,8 @@ func (c *Client) CachedHashField(
 	return value, err
 }
 
-// AwaitInvalidation returns when the connection that reads a key of a partition has
-// answered, and so has said whether what is in memory of that key has changed.
+// AwaitInvalidation returns when the connection that reads a key of a partition has answered another
+// command. By then it has delivered the server's reports of earlier changes of that key.
 func (c *Client) AwaitInvalidation(ctx context.Context, p *Partition, key string) error {
 	_, err := c.retry(ctx, p, func() error {
 		return c.conn.Do(ctx, c.conn.B().Exists().Key(p.Key(key)).Build()).Error()
@@ -155,7 +157,7 @@ func (c *Client) HashFieldNames(ctx context.Context, p *Partition, key string) (
 	return names, err
 }
 
-// ListChunk returns n elements of a list of a partition, fewer at its end.
+// ListChunk returns n elements of a list of a partition, from index from; fewer at the list's end.
 func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from, n int64) (elements []string, err error) {
 	_, err = c.retry(ctx, p, func() (err error) {
 		elements, err = c.conn.Do(ctx, c.conn.B().Lrange().Key(p.Key(key)).Start(from).Stop(from+n-1).Build()).AsStrSlice()
@@ -164,8 +166,8 @@ func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from, 
 	return elements, err
 }
 
-// ScanSet returns about n elements of a set of a partition, and the cursor of the next
-// ones: 0 if there are none. An element may be returned twice.
+// ScanSet returns about n elements of a set of a partition, and the cursor of the next call, which is
+// 0 after the last element. Several calls may return an element twice.
 func (c *Client) ScanSet(
 	ctx context.Context, p *Partition, key string, cursor uint64, n int64,
 ) (elements []string, next uint64, err error) {
@@ -177,8 +179,8 @@ func (c *Client) ScanSet(
 	return elements, next, err
 }
 
-// ChangedOrUnreachablePartitions asks all partitions for the number of their changes, once.
-// It returns those whose last summary has another number, or whose servers do not answer.
+// ChangedOrUnreachablePartitions reads the version of all partitions, once. It returns the partitions
+// whose last summary has another version, and those whose servers do not answer.
 func (c *Client) ChangedOrUnreachablePartitions(ctx context.Context) (changed []*Partition) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

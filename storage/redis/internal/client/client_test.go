@@ -23,10 +23,10 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// lastPrefix numbers the stores of the tests.
+// lastPrefix makes the prefixes of test stores unique.
 var lastPrefix atomic.Int64
 
-// testConfig returns a configuration for a store of its own on a cluster.
+// testConfig returns a configuration for a new store on a cluster.
 func testConfig(c *redistest.Cluster, partitions int, durability string) Config {
 	return Config{
 		Addresses: c.Addrs(), Prefix: fmt.Sprintf("test%d", lastPrefix.Add(1)), Partitions: partitions, Durability: durability,
@@ -49,11 +49,11 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// noteArgs returns arguments of set_note.lua.
+// noteArgs returns arguments of set_note.lua that set a note "key".
 func noteArgs(origin, value string) []string { return []string{origin, "", "key", value} }
 
-// What an update has written is read from memory until another client writes it; the
-// summary of its partition is known, and closing does what is left to do.
+// A client reads what another has written; RunUpdate keeps the summary of its partition; a client
+// learns which partitions another has changed; Close returns the error of its last function.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(redistest.StartClusterForTest(t, 3, 1), 6, DurabilityReplica)
@@ -74,11 +74,11 @@ func TestClient(t *testing.T) {
 		t.Errorf("%d partitions are reachable, want 6", n)
 	}
 	if changed := other.ChangedOrUnreachablePartitions(t.Context()); len(changed) != 6 {
-		t.Errorf("%d partitions have changed for a client that was told nothing, want 6", len(changed))
+		t.Errorf("%d partitions have changed for a client without summaries, want 6", len(changed))
 	}
 	must(t, other.RefreshSummaries(t.Context(), lua.Summary))
 	if changed := other.ChangedOrUnreachablePartitions(t.Context()); len(changed) != 0 {
-		t.Errorf("%d partitions have changed since they were asked, want none", len(changed))
+		t.Errorf("%d partitions have changed since the refresh, want 0", len(changed))
 	}
 	closed := errors.New("the last call")
 	if err := c.Close(func() error { return closed }); err != closed {
@@ -89,8 +89,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// An update that was not waited for is confirmed later, once, and not while no replica
-// answers; the stall is told, and its end.
+// ConfirmEarlierUpdates waits until a replica has confirmed an earlier update, and does nothing the
+// next time. OnStallChange gets the stall and its end.
 func TestConfirmEarlierUpdates(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartClusterForTest(t, 1, 1)
@@ -101,25 +101,25 @@ func TestConfirmEarlierUpdates(t *testing.T) {
 		return c.ConfirmEarlierUpdates(ctx, lua.SetNote, noteArgs("", "confirmed")...)
 	}
 	must(t, replica.Signal(syscall.SIGSTOP))
-	must(t, confirm(t.Context())) // there is nothing to confirm
+	must(t, confirm(t.Context())) // nothing has changed
 	_, _, err := c.RunUpdate(t.Context(), c.Partitions()[0], false, lua.SetNote, noteArgs("", "x")...)
 	must(t, err)
 	confirmed := make(chan error, 1)
 	go func() { confirmed <- confirm(t.Context()) }()
 	if err := <-stalls; !errors.Is(err, errNotReplicated) {
-		t.Errorf("told of %v, want %v", err, errNotReplicated)
+		t.Errorf("OnStallChange got %v, want %v", err, errNotReplicated)
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
 	must(t, <-confirmed)
 	if err := <-stalls; err != nil {
-		t.Errorf("told of %v when all answer again", err)
+		t.Errorf("OnStallChange got %v when all servers answer again, want nil", err)
 	}
 	must(t, replica.Signal(syscall.SIGSTOP))
-	must(t, confirm(t.Context())) // it is confirmed
+	must(t, confirm(t.Context())) // the change is confirmed already
 	must(t, replica.Signal(syscall.SIGCONT))
 }
 
-// startTransport returns a transport to a cluster, without a Client.
+// startTransport returns a transport to a cluster.
 func startTransport(t *testing.T, cluster *redistest.Cluster, partitions Partitions) *scriptTransport {
 	t.Helper()
 	conn, err := connect(t.Context(), rueidis.ClientOption{InitAddress: cluster.Addrs(), PipelineMultiplex: -1})
@@ -131,8 +131,8 @@ func startTransport(t *testing.T, cluster *redistest.Cluster, partitions Partiti
 	}
 }
 
-// A transport sends a script to servers that do not know it, and returns an error if no
-// replica confirms what must not be lost.
+// A transport sends the text of a script to servers that do not know it, and returns an error for a
+// durable call if no replica confirms it.
 func TestScriptTransport(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartClusterForTest(t, 3, 1)
@@ -170,8 +170,8 @@ func TestScriptTransport(t *testing.T) {
 	}
 }
 
-// The servers of partitions are those that the cluster names. One that was forgotten is
-// asked for again, though not at once.
+// partitionServers knows the servers that the cluster names. It looks up a forgotten server again, but
+// not before minLookupInterval has passed.
 func TestPartitionServers(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartClusterForTest(t, 3, 0)
@@ -188,13 +188,13 @@ func TestPartitionServers(t *testing.T) {
 	}
 	s.forget(partitions[0])
 	if addr := s.addrsOfCalls(t.Context(), calls[:1])[0]; addr != "" {
-		t.Errorf("the cluster was asked again at once, and says %q", addr)
+		t.Errorf("the cluster was asked again at once, and named %q", addr)
 	}
 	if groups := s.groupCalls(t.Context(), calls[:2]); len(groups) != 2 || groups[0].node != nil {
-		t.Errorf("%d groups of a partition whose server is not known and one whose is, want 2", len(groups))
+		t.Errorf("%d groups of a partition with an unknown server and one with a known server, want 2", len(groups))
 	}
 	s.lastLookup = time.Now().Add(-minLookupInterval)
 	if addr := s.addrsOfCalls(t.Context(), calls[:1])[0]; addr != cluster.Nodes()[0].Addr {
-		t.Errorf("a partition that was forgotten is at %q", addr)
+		t.Errorf("the forgotten partition is at %q", addr)
 	}
 }

@@ -13,32 +13,33 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A Config says where the partitions of a store are, and how they are called. All
-// fields but Username, Password and TLS must be set.
+// A Config says where the servers of a store are, and how they are called. All fields but Username,
+// Password and TLS must be set.
 type Config struct {
-	Addresses          []string // of servers of the cluster: one that answers is enough
+	Addresses          []string // servers of the cluster, host:port; one that answers is enough
 	Username, Password string
-	TLS                *tls.Config // nil: connections are not encrypted
-	Prefix             string      // begins the keys of all partitions
-	Partitions         int
+	TLS                *tls.Config   // nil: connections are not encrypted
+	Prefix             string        // begins the keys of all partitions
+	Partitions         int           // number of partitions
 	Durability         string        // one of the constants below
-	CacheBytes         int           // how much of the hashes that were read is kept in memory, of each server
-	Timeout            time.Duration // how long a server may take to answer, before the call is made again
-	OnStallChange      func(error)   // called with why a server does not answer, and with nil when all do again
-	UsesCallerTime     bool          // whether the clock is what ScriptClock.AdvanceTo was given; for tests
+	CacheBytes         int           // bytes of hash fields that CachedHashField keeps for each server
+	Timeout            time.Duration // how long a server may take to answer before a call is repeated
+	OnStallChange      func(error)   // gets the reason when a server does not answer, nil when all do again
+	UsesCallerTime     bool          // for tests: the time is the latest given to ScriptClock.AdvanceTo
 }
 
-// Values of Config.Durability: see redis.Durability.
+// Values of Config.Durability, which package redis documents as redis.Durability.
 const (
 	DurabilityReplica = "replica"
 	DurabilityDisk    = "disk"
 	DurabilityNone    = "none"
 )
 
-// Open connects to a cluster. It returns an error if no server answers, or if
-// one is not as a store needs it; the error wraps storage.ErrWriteStalled if the servers
-// may be in order a moment later. The caller must call Close in the end.
+// Open connects to a cluster. It returns an error if no server answers, or if a server does not meet
+// the requirements of a store; the error wraps storage.ErrWriteStalled if a later attempt may
+// succeed. The caller must call Close.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
+	// PipelineMultiplex -1 means one connection to a server: see connect.
 	conn, err := connect(ctx, rueidis.ClientOption{
 		InitAddress: cfg.Addresses, Username: cfg.Username, Password: cfg.Password, TLSConfig: cfg.TLS,
 		ClientName: "decorum", Dialer: net.Dialer{Timeout: cfg.Timeout}, ConnWriteTimeout: cfg.Timeout,
@@ -63,9 +64,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}, nil
 }
 
-// connect returns a client that keeps what it reads in memory where the servers can tell it
-// that it has changed (CLIENT TRACKING). It has one connection to a server, besides those
-// of commands that wait: so a server tells of changes in order with all else.
+// connect returns a client that caches what it reads, where the servers can report changes (CLIENT
+// TRACKING), and one without a cache where they cannot. The client has one connection to a server,
+// besides those of commands that wait, so that a server reports changes in order with its replies.
 func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, error) {
 	d := contextBoundDialer{ctx: ctx}
 	defer d.detachFromContext()
@@ -78,15 +79,15 @@ func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, 
 	return client, err
 }
 
-// A contextBoundDialer dials for a rueidis.Client, which is made without a context. Until
-// detachFromContext is called, the end of ctx closes the connections that were dialed.
+// A contextBoundDialer dials for a rueidis.Client while that is made, because rueidis.NewClient takes
+// no context. Until detachFromContext is called, the end of ctx closes the dialed connections.
 type contextBoundDialer struct {
-	mu          sync.Mutex      // guards the fields below
-	ctx         context.Context // nil: the client is made
-	detachFuncs []func() bool   // has a connection outlive ctx
+	mu          sync.Mutex      // guards ctx and detachFuncs
+	ctx         context.Context // nil after detachFromContext
+	detachFuncs []func() bool   // each keeps a connection open when ctx ends
 }
 
-// dial is rueidis.ClientOption.DialCtxFn.
+// dial implements rueidis.ClientOption.DialCtxFn.
 func (d *contextBoundDialer) dial(
 	ctx context.Context, address string, plain *net.Dialer, secure *tls.Config,
 ) (conn net.Conn, err error) {
@@ -105,8 +106,8 @@ func (d *contextBoundDialer) dial(
 	return conn, nil
 }
 
-// abortOnContextDone calls abort when ctx is done, unless detachFromContext or stop is
-// called before.
+// abortOnContextDone calls abort when d.ctx is done, unless detachFromContext or stop is called
+// before.
 func (d *contextBoundDialer) abortOnContextDone(abort func()) (stop func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +119,7 @@ func (d *contextBoundDialer) abortOnContextDone(abort func()) (stop func() bool)
 	return stop
 }
 
-// detachFromContext keeps the connections that were dialed open when ctx is done.
+// detachFromContext keeps the dialed connections open when d.ctx is done.
 func (d *contextBoundDialer) detachFromContext() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

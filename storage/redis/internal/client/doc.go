@@ -1,21 +1,23 @@
-// Package client calls the scripts of a store on the servers of a cluster. It knows no
-// URLs: an argument is a string, and a host a name that says which partition is asked.
+// Package client calls the scripts of a store on the servers of a cluster. It knows nothing of URLs:
+// an argument is a string, and a host is a name that selects a partition.
 //
-// It decides which server is asked, whether a call is made again and after which pause,
-// and when a call that must not be lost is done: when a replica has confirmed it. It keeps
-// the summary that each script returns of its partition.
+// It decides which server gets a call, whether a call is repeated and after which pause, and when a
+// durable call is complete: when a replica has confirmed it. It keeps the summary that each script
+// returns of its partition.
 //
-// Begin with Client: RunUpdate and SendBatches make calls until they are done, TryUpdates
-// makes them once, RunQuery reads. Below it a scriptTransport sends calls,
-// partitionServers knows which server has which partition, and a callTracker ends what
-// waits when the client is closed. Packages redis and coord call a Client; package lua
-// holds the scripts.
+// Begin with Client. RunUpdate and SendBatches repeat calls until they succeed, TryUpdates and
+// TryQuery make them once, RunQuery reads. Below Client, a scriptTransport sends calls,
+// partitionServers knows the server of each partition, and a callTracker ends calls when the client
+// is closed. Packages redis and coord call a Client; package lua holds the scripts.
 //
-// Its goroutines are those of a call that asks several servers: they end before the call
-// does. The connections and their goroutines are those of rueidis, from Open to Close.
+// Goroutines: InParallel starts up to 16 for one call, and waits for them. The connections have
+// goroutines of rueidis, from Open to Close.
 //
-// The mutexes of callTracker, partitionServers, ScriptClock, each Partition and the dialer guard
-// the fields below them. A call holds that of callTracker for reading until it ends; Close
-// holds it for writing while it does what is left. The others are held for a moment, no two
-// at a time, but that partitionServers is locked while it asks the cluster.
+// Lock order: callTracker.mu comes before all other mutexes. Each call holds it for reading from
+// BeginCall to its end; Close holds it for writing while it runs its last function and closes the
+// connections. A goroutine must not begin a call within a call: a Close that waits between the two
+// would block both. The mutexes of partitionServers, ScriptClock, each Partition and
+// contextBoundDialer are leaves: no mutex is taken while one of them is held. They are held for a
+// moment, but for that of partitionServers, which is held while CLUSTER SLOTS is sent, at most for
+// Config.Timeout.
 package client

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// maxParallelCalls is how many calls InParallel makes at a time.
+// maxParallelCalls is how many goroutines InParallel starts at most.
 const maxParallelCalls = 16
 
-// InParallel calls do for each of all, some at a time, until one returns an error or ctx is
-// done. It returns that error, or the cause of ctx.
+// InParallel calls do for each element of all, up to maxParallelCalls at a time, until a call returns
+// an error or ctx is done. It returns that error, or the cause of ctx, after all calls have ended.
 func InParallel[T any](ctx context.Context, all []T, do func(T) error) error {
 	if len(all) == 1 {
 		return do(all[0])

@@ -10,28 +10,29 @@ import (
 // hashSlots is how many hash slots a cluster has (Redis Cluster specification).
 const hashSlots = 16384
 
-// A Partition is a share of the hosts: all its keys have one hash tag, so that
-// they are in one slot, and a script may use all of them.
+// A Partition is a share of the hosts. All its keys have one hash tag, so that they are in one hash
+// slot and one script may use all of them.
 type Partition struct {
-	keyPrefix string // of its keys
-	slot      int64
+	keyPrefix string // begins all its keys
+	slot      int64  // the hash slot of its keys
 
-	mu                     sync.Mutex // guards the fields below
+	// mu guards summary, summaryReplySeq, unreachable, leftToOthersUntil and lastLeaseReplicationID.
+	mu                     sync.Mutex
 	summary                PartitionSummary
-	summaryReplySeq        uint64 // when summary was received, as Client.replySeq counts
-	unreachable            bool   // its server did not answer last time
-	leftToOthersUntil      int64  // until then hosts that come due are left to others
-	lastLeaseReplicationID int64  // under which the last leases were given; 0: none were, as far as is known
+	summaryReplySeq        uint64 // Client.replySeq when summary was received
+	unreachable            bool   // its server did not answer the last call
+	leftToOthersUntil      int64  // see LeaveUpcomingHostsToOthers
+	lastLeaseReplicationID int64  // of the last summary; 0 before the first call of lease.lua
 }
 
-// Key returns the key of the partition that has a name.
+// Key returns the key with a name, such as "m", in the partition.
 func (p *Partition) Key(name string) string { return p.keyPrefix + name }
 
-// Partitions is all partitions of a store, by their index.
+// Partitions are all partitions of a store, by their index.
 type Partitions []*Partition
 
-// makePartitions returns n partitions whose slots are spread evenly over all: the
-// tag of each is the first number whose slot is in its share of them.
+// makePartitions returns n partitions whose slots are spread evenly over all slots. The hash tag of a
+// partition is the lowest number whose slot is in the partition's share of the slots.
 func makePartitions(prefix string, n int) Partitions {
 	partitions := make(Partitions, n)
 	for found, tag := 0, 0; found < n; tag++ {
@@ -46,8 +47,8 @@ func makePartitions(prefix string, n int) Partitions {
 	return partitions
 }
 
-// slotOf returns the slot of a key that is all hash tag: CRC16, as XMODEM has it,
-// modulo the number of slots.
+// slotOf returns the hash slot of a tag: its CRC-16/XMODEM modulo the number of slots (Redis Cluster
+// specification).
 func slotOf(tag string) uint16 {
 	var crc uint16
 	for i := range len(tag) {
@@ -63,15 +64,16 @@ func slotOf(tag string) uint16 {
 	return crc % hashSlots
 }
 
-// ofHost returns the partition of a host.
+// ofHost returns the partition of a host, by FNV-1a of its name. The choice is part of the format: a
+// store must be opened with the number of partitions with which it was made.
 func (all Partitions) ofHost(host string) *Partition {
 	h := fnv.New64a()
 	h.Write([]byte(host))
 	return all[h.Sum64()%uint64(len(all))]
 }
 
-// Total adds up what is known of all partitions. It returns false if the server of one
-// did not answer last time.
+// Total returns the sum of the last summaries of all partitions. complete is false if the server of
+// a partition did not answer the last call.
 func (all Partitions) Total() (sum PartitionSummary, complete bool) {
 	sum = PartitionSummary{NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never}
 	complete = true
@@ -82,7 +84,7 @@ func (all Partitions) Total() (sum PartitionSummary, complete bool) {
 	return sum, complete
 }
 
-// Reachable returns how many partitions have servers that answered last time.
+// Reachable returns the number of partitions whose servers answered the last call.
 func (all Partitions) Reachable() (n int) {
 	for _, p := range all {
 		if _, up := p.LastSummary(); up {
@@ -92,9 +94,9 @@ func (all Partitions) Reachable() (n int) {
 	return n
 }
 
-// cacheSummaryIfNewer keeps the summary that a call returned, unless a newer one is known:
-// calls overtake each other. startSeq is Client.replySeq before the call. It reports whether
-// the partition is served under another replication id than before.
+// cacheSummaryIfNewer keeps the summary that a call returned, unless a newer one is known, because
+// replies may overtake each other. startSeq is Client.replySeq before the call. It reports whether
+// an earlier summary had another replication id.
 func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new PartitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +109,9 @@ func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64
 	return failedOver
 }
 
-// LeaveUpcomingHostsToOthers leaves hosts that come due before a time to other processes,
-// but not those that are due already: nobody else may have a worker for them.
+// LeaveUpcomingHostsToOthers leaves hosts that come due between now and until, in microseconds, to
+// other processes: their due times in the summary become until. Hosts that are due already stay
+// due, because other processes may have no worker for them.
 func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,8 +119,8 @@ func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 	p.summary = p.summary.withUpcomingDueTimesRaised(until)
 }
 
-// LastSummary returns the last summary of the partition, and false if its server has not
-// answered since.
+// LastSummary returns the last summary of the partition. It returns false if the server did not answer
+// the last call.
 func (p *Partition) LastSummary() (PartitionSummary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

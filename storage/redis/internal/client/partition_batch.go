@@ -7,21 +7,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// MaxBatchItems and maxBatchBytes bound the arguments of one call: it keeps its server busy.
+// MaxBatchItems and maxBatchBytes bound the arguments of one call, because a script blocks its server.
 const (
-	MaxBatchItems = 500
-	maxBatchBytes = 1 << 20
+	MaxBatchItems = 500     // items of a call at most
+	maxBatchBytes = 1 << 20 // bytes of arguments after which a call takes no further item
 )
 
-// A PartitionBatch is what goes to one partition in one call.
+// A PartitionBatch is the items that one call sends to one partition.
 type PartitionBatch struct {
 	*Partition
-	Args     []string
-	Indexes  []int // of its items
-	argBytes int
+	Args     []string // the arguments of its items, one after another
+	Indexes  []int    // the indexes of its items
+	argBytes int      // length of Args together
 }
 
-// Batches sorts n items into calls, in their order for each partition.
+// Batches groups n items into batches by the partitions of their hosts. Items of a partition keep
+// their order. item returns the host and the arguments of the i-th item.
 func (all Partitions) Batches(n int, item func(i int) (host string, args []string)) []*PartitionBatch {
 	var batches []*PartitionBatch
 	current := make(map[*Partition]*PartitionBatch)
@@ -41,13 +42,16 @@ func (all Partitions) Batches(n int, item func(i int) (host string, args []strin
 	return batches
 }
 
-// SendBatches makes the calls of batches, those of a partition one after another, and
-// calls each with the byte that the script returned for an item.
+// SendBatches calls a script for each batch, with commonArgs before the arguments of the batch. It
+// repeats calls that fail. Batches of a partition are sent one after another, those of different
+// partitions at the same time. For each item it calls each with the byte that the script returned
+// for it, and whether the call was repeated; calls of each may be concurrent.
 func (c *Client) SendBatches(
 	ctx context.Context, all []*PartitionBatch, durable bool, sc *lua.Script, commonArgs []string,
 	each func(i int, reply byte, retried bool) error,
 ) error {
 	for len(all) > 0 {
+		// Each round sends the first remaining batch of every partition.
 		var round, later []*PartitionBatch
 		var calls []ScriptCall
 		called := make(map[*Partition]bool)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Batches keep the order of a partition's items, and are no larger than a script may take.
+// Batches keep the order of a partition's items, and hold at most MaxBatchItems.
 func TestBatches(t *testing.T) {
 	const n = 4*MaxBatchItems + 1
 	last := map[*Partition]int{}

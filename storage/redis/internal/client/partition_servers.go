@@ -10,23 +10,24 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// partitionServers says which server has which partition, so that what goes to one
-// server can go by one connection. A partition whose server is not known is called by
-// itself.
+// partitionServers knows which server has which partition, so that calls to one server can share a
+// connection. If the server of a partition is unknown, the partition is called separately, and
+// rueidis finds the server.
 type partitionServers struct {
 	conn       rueidis.Client
 	partitions []*Partition
 	timeout    time.Duration
 
-	mu         sync.Mutex            // guards the fields below
-	addrOf     map[*Partition]string // the address, as conn names it
-	lastLookup time.Time
+	mu         sync.Mutex            // guards addrOf and lastLookup
+	addrOf     map[*Partition]string // address of the server, as conn.Nodes names it
+	lastLookup time.Time             // when lookUp last began
 }
 
-// minLookupInterval is how often the cluster is asked at most where partitions are.
+// minLookupInterval is the shortest time between two calls of lookUp.
 const minLookupInterval = time.Second
 
-// addrsOfCalls returns the addresses of the servers of some calls, empty where it is not known.
+// addrsOfCalls returns the address of the server of each call, or an empty string if it is unknown.
+// It asks the cluster if an address is unknown and the last lookup is long enough ago.
 func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []ScriptCall) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,15 +44,15 @@ func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []ScriptCall)
 	return addresses
 }
 
-// forget notes that a partition may be with another server now.
+// forget removes the address of a partition, which may have moved to another server.
 func (s *partitionServers) forget(p *Partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.addrOf, p)
 }
 
-// lookUp asks the cluster which server has which partition. What it does not say, or says
-// in another way than expected, is not known.
+// lookUp asks the cluster which server has which partition. It leaves out partitions whose server
+// the reply does not name in the expected form.
 func (s *partitionServers) lookUp(ctx context.Context) map[*Partition]string {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -67,7 +68,7 @@ func (s *partitionServers) lookUp(ctx context.Context) map[*Partition]string {
 		server := NewReplyReader(master)
 		address := net.JoinHostPort(server.ReadString(), strconv.FormatInt(server.ReadInt(), 10))
 		if slotRange.err != nil || server.err != nil {
-			continue
+			continue // the partitions of this range stay unknown
 		}
 		for _, p := range s.partitions {
 			if first <= p.slot && p.slot <= last {
@@ -78,13 +79,13 @@ func (s *partitionServers) lookUp(ctx context.Context) map[*Partition]string {
 	return addrOf
 }
 
-// A callsForServer is calls, by their index, that go to one server; nil if it is not known.
+// A callsForServer is the calls that go to one server.
 type callsForServer struct {
-	node    rueidis.Client
-	indexes []int
+	node    rueidis.Client // nil if the server is unknown
+	indexes []int          // the indexes of the calls
 }
 
-// groupCalls sorts calls by their servers. One whose server is not known is a group.
+// groupCalls groups calls by their servers. Each call whose server is unknown is a separate group.
 func (s *partitionServers) groupCalls(ctx context.Context, calls []ScriptCall) []*callsForServer {
 	nodes := s.conn.Nodes()
 	var all []*callsForServer

@@ -9,25 +9,26 @@ import (
 )
 
 // ErrBadReply is returned for a reply that no script of package lua returns.
-var ErrBadReply = errors.New("the server's answer makes no sense")
+var ErrBadReply = errors.New("the server's reply has an unexpected form")
 
-// A PartitionSummary is what each script returns of its partition. Times are microseconds of the
-// client's ScriptClock, or Never.
+// A PartitionSummary is what each script that may change something returns of its partition. Times
+// are microseconds of the client's ScriptClock, or Never.
 type PartitionSummary struct {
-	storage.Counts                 // at the time of the call
-	Version                int64   // of the partition: it grows with each change
-	NextLeaseExpiry        int64   // when the first lease ends
-	FirstHostDueTimes      []int64 // when the first hosts are due, of at most MaxDueTimes
-	NextHoldEnd            int64   // when the first hold of suspended URLs ends
-	NextRevisit            int64   // when the first page that awaits its revisit is due
-	hasMoreExpired         bool    // more has run out than a call deals with
-	lastLeaseReplicationID int64   // under which leases were given last: a part of master_replid; 0: none were
+	storage.Counts            // at the time of the call
+	Version           int64   // grows with each change of the partition
+	NextLeaseExpiry   int64   // when the first lease expires
+	FirstHostDueTimes []int64 // when the first hosts are due, at most MaxDueTimes of them
+	NextHoldEnd       int64   // when the first hold of suspended URLs ends
+	NextRevisit       int64   // when the first page that awaits its revisit is due
+	hasMoreExpired    bool    // more leases or holds have ended than one call handles
+	// The first 48 bits of the master_replid that the last call of lease.lua found; 0 before it.
+	lastLeaseReplicationID int64
 }
 
-// Never is the time of what does not happen.
+// Never is the time of an event that does not happen.
 const Never = -1
 
-// MaxDueTimes is how many due times of hosts a PartitionSummary holds.
+// MaxDueTimes is how many due times of hosts a PartitionSummary holds: maxDueTimes in schedule.lua.
 const MaxDueTimes = 4
 
 // NextHostDue returns when the first host is due, or Never.
@@ -38,17 +39,20 @@ func (s *PartitionSummary) NextHostDue() int64 {
 	return s.FirstHostDueTimes[0]
 }
 
-// unknownSummary is the summary of a partition that has not been asked, and must be.
+// unknownSummary is the summary of a partition before its first reply. hasMoreExpired makes the first
+// Lease refresh it.
 var unknownSummary = PartitionSummary{
 	Version: -1, hasMoreExpired: true, NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never,
 }
 
-// parsePartitionSummary reads what summary in schedule.lua returns, and the time of the server.
+// parsePartitionSummary decodes what summary in schedule.lua returns. It returns the server's time,
+// too, in its microseconds.
 func parsePartitionSummary(c *ScriptClock, m Reply) (s PartitionSummary, serverNow int64, err error) {
 	n, err := m.AsIntSlice()
 	if err != nil || len(n) < 15 || len(n) > 15+MaxDueTimes {
 		return PartitionSummary{}, 0, ErrBadReply
 	}
+	// The indexes below are those of the list in schedule.lua, less 1.
 	at := func(i int) int64 { return c.ToLocalMicros(n[i], n[1]) }
 	s = PartitionSummary{
 		Version: n[0], NextLeaseExpiry: at(3), NextHoldEnd: at(6), NextRevisit: at(8),
@@ -64,8 +68,8 @@ func parsePartitionSummary(c *ScriptClock, m Reply) (s PartitionSummary, serverN
 	return s, n[1], nil
 }
 
-// withUpcomingDueTimesRaised returns the summary as if hosts that come due between now and
-// until came due at until.
+// withUpcomingDueTimesRaised returns the summary with due times between now and until, in
+// microseconds, replaced by until.
 func (s PartitionSummary) withUpcomingDueTimesRaised(until int64) PartitionSummary {
 	now := time.Now().UnixMicro()
 	if until <= now {
@@ -80,16 +84,16 @@ func (s PartitionSummary) withUpcomingDueTimesRaised(until int64) PartitionSumma
 	return s
 }
 
-// HasExpiredLeaseOrHold reports whether a lease or a hold has ended by now: a call must deal
-// with it before the summary is right.
+// HasExpiredLeaseOrHold reports whether a lease or a hold has ended by now, in microseconds. The
+// summary then shows less than can be leased, until a call of lease.lua ends these.
 func (s *PartitionSummary) HasExpiredLeaseOrHold(now int64) bool {
 	return s.hasMoreExpired || HasPassed(s.NextLeaseExpiry, now) || HasPassed(s.NextHoldEnd, now)
 }
 
-// HasPassed reports whether a time, which may be Never, is now or earlier.
+// HasPassed reports whether at is now or earlier. Never has not passed.
 func HasPassed(at, now int64) bool { return at != Never && at <= now }
 
-// earlierMicros returns the earlier of two times of which either may be Never.
+// earlierMicros returns the earlier of two times. Never is later than any other.
 func earlierMicros(a, b int64) int64 {
 	if a == Never || b != Never && b < a {
 		return b
@@ -97,7 +101,7 @@ func earlierMicros(a, b int64) int64 {
 	return a
 }
 
-// add adds up the summaries of two partitions.
+// add returns the sum of the summaries of two partitions, without Version and replication id.
 func (s PartitionSummary) add(t PartitionSummary) PartitionSummary {
 	s.LeasedURLs += t.LeasedURLs
 	s.NextLeaseExpiry = earlierMicros(s.NextLeaseExpiry, t.NextLeaseExpiry)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The slots of partitions are spread evenly over all, however many there are.
+// The slots of partitions are spread evenly over all slots, for any number of partitions.
 func TestPartitionsAreSpreadEvenly(t *testing.T) {
 	for _, n := range []int{1, 3, 64, 1024} {
 		for i, p := range makePartitions("p", n) {

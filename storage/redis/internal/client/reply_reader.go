@@ -6,17 +6,17 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A Reply is what a script returns, or an element of it.
+// A Reply is the reply of a script, or an element of that.
 type Reply = rueidis.RedisMessage
 
-// A ReplyReader reads a reply that is a list, element by element. After an error it returns
-// zeros.
+// A ReplyReader reads a reply that is a list, element by element. A read that fails returns a zero
+// value; call Err after the last read.
 type ReplyReader struct {
 	remainingReplies []Reply
 	err              error
 }
 
-// NewReplyReader returns a reader of m.
+// NewReplyReader returns a reader of the list m. If m is not a list, Err returns ErrBadReply.
 func NewReplyReader(m Reply) *ReplyReader {
 	all, err := m.ToArray()
 	f := &ReplyReader{remainingReplies: all}
@@ -26,10 +26,10 @@ func NewReplyReader(m Reply) *ReplyReader {
 	return f
 }
 
-// Err returns ErrBadReply if an element was not there, or of another kind.
+// Err returns ErrBadReply if an element was missing or had another type, and nil otherwise.
 func (f *ReplyReader) Err() error { return f.err }
 
-// ReadElement returns the next element, and false if there is none.
+// ReadElement returns the next element, or false at the end of the list.
 func (f *ReplyReader) ReadElement() (m Reply, ok bool) {
 	if len(f.remainingReplies) == 0 {
 		f.err = ErrBadReply
@@ -39,7 +39,7 @@ func (f *ReplyReader) ReadElement() (m Reply, ok bool) {
 	return m, true
 }
 
-// readElementAs reads an element of a kind.
+// readElementAs reads the next element and converts it.
 func readElementAs[T any](f *ReplyReader, convert func(*Reply) (T, error)) (v T) {
 	m, ok := f.ReadElement()
 	if !ok {
@@ -58,13 +58,13 @@ func (f *ReplyReader) ReadString() string { return readElementAs(f, (*Reply).ToS
 // ReadInt reads a whole number.
 func (f *ReplyReader) ReadInt() int64 { return readElementAs(f, (*Reply).AsInt64) }
 
-// ReadList reads an element that is a list itself.
+// ReadList reads an element that is a list.
 func (f *ReplyReader) ReadList() []Reply { return readElementAs(f, (*Reply).ToArray) }
 
 // ReadStrings reads an element that is a list of strings.
 func (f *ReplyReader) ReadStrings() []string { return readElementAs(f, (*Reply).AsStrSlice) }
 
-// ReadUint64 reads a number that is too large for a script, and so a string to it.
+// ReadUint64 reads a string that holds an unsigned integer: Lua's numbers hold 53 bits only.
 func (f *ReplyReader) ReadUint64() uint64 {
 	v, err := strconv.ParseUint(f.ReadString(), 10, 64)
 	if err != nil {

@@ -10,18 +10,19 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// minMajorVersion is the major version of Redis that a store needs: scripts read the clock
-// and then write.
+// minMajorVersion is the lowest major version of Redis that a store works with: older servers refuse
+// scripts that write after they have read the clock.
 const minMajorVersion = 7
 
-// checkServers returns an error if a master is not as a store of the given durability
-// needs it. A server that does not answer is passed over: those that do answer know what
-// it is to the cluster.
+// checkServers returns an error if a master does not meet the requirements of a store with the given
+// durability. It skips servers that do not answer: the others know their state in the cluster, and
+// checkMasterSuitable asks for that.
 func checkServers(ctx context.Context, nodes map[string]rueidis.Client, durability string) error {
 	masters := 0
-	var silent []error
+	var silent []error // the errors of servers that do not answer
 	for addr, node := range nodes {
 		info, err := readServerInfo(ctx, node)
+		// An error that is not the server's own reply means that there was no reply.
 		if _, answers := rueidis.IsRedisErr(err); err != nil && !answers {
 			silent = append(silent, fmt.Errorf("%s: %w", addr, err))
 			continue
@@ -43,11 +44,12 @@ func checkServers(ctx context.Context, nodes map[string]rueidis.Client, durabili
 	return nil
 }
 
-// checkMasterSuitable returns an error if a master is not as a store needs it.
+// checkMasterSuitable returns an error that names the first requirement that a master does not meet.
 func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[string]string, durability string) error {
 	if err := checkServerVersion(info); err != nil {
 		return err
 	}
+	// A server without noeviction would drop keys of the crawl. An empty policy is not reported.
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		return fmt.Errorf("maxmemory-policy is %s: a server that is short of memory would drop a part of the crawl; set it to noeviction", policy)
 	}
@@ -64,8 +66,8 @@ func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[stri
 	return checkServerDurability(ctx, node, info, durability)
 }
 
-// checkServerVersion returns an error if the server is too old. Valkey and Kvrocks name
-// their own versions beside one of Redis that they are compatible with.
+// checkServerVersion returns an error if the server is too old. Valkey and Kvrocks report a version of
+// their own, beside that of the Redis with which they are compatible.
 func checkServerVersion(info map[string]string) error {
 	if info["valkey_version"] != "" || info["kvrocks_version"] != "" {
 		return nil
@@ -78,13 +80,14 @@ func checkServerVersion(info map[string]string) error {
 	return nil
 }
 
-// checkServerDurability returns an error if the server cannot keep what it must.
+// checkServerDurability returns an error if the server cannot give the durability.
 func checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string, durability string) error {
 	if durability == DurabilityNone {
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return AsTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", durability, DurabilityNone))
+		return AsTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s",
+			durability, DurabilityNone))
 	}
 	if durability != DurabilityDisk {
 		return nil
@@ -99,14 +102,14 @@ func checkServerDurability(ctx context.Context, node rueidis.Client, info map[st
 	return nil
 }
 
-// readServerInfo returns what a server says of itself.
+// readServerInfo returns the fields of INFO, by name.
 func readServerInfo(ctx context.Context, node rueidis.Client) (map[string]string, error) {
 	text, err := node.Do(ctx, node.B().Info().Section("server", "memory", "replication", "persistence", "cluster").Build()).ToString()
 	return parseServerInfo(text), err
 }
 
-// parseServerInfo reads lines of the form name:value. Before them may stand that they
-// are text (RESP3, verbatim string).
+// parseServerInfo parses lines of the form name:value. It skips the prefix "txt:" that marks text in
+// RESP3 (verbatim string).
 func parseServerInfo(text string) map[string]string {
 	info := make(map[string]string)
 	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) {

@@ -2,6 +2,7 @@ package client
 
 import "testing"
 
+// Redis from version 7 is accepted, and every version of Valkey and Kvrocks.
 func TestVersions(t *testing.T) {
 	for _, tt := range []struct {
 		info map[string]string

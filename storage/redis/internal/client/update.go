@@ -8,15 +8,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// An UpdateReply is what came of a call of a script that may change something.
+// An UpdateReply is the outcome of a call of a script that may change something.
 type UpdateReply struct {
-	Rest      Reply // what the script returned beside the summary of its partition
-	ServerNow int64 // the time of the server, in its microseconds
-	Err       error
+	Rest      Reply // what the script returned after the summary of its partition
+	ServerNow int64 // the server's time, in its microseconds
+	Err       error // the error of the call; Rest and ServerNow are zero then
 }
 
-// TryUpdates makes calls of a script that may change something, once, and yields their
-// replies in order. It keeps the summary of a reply just before the reply is yielded.
+// TryUpdates makes calls of a script that may change something, once, and yields their replies in the
+// order of calls. It keeps the summary of a reply just before it yields the reply.
 func (c *Client) TryUpdates(
 	ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall,
 ) iter.Seq2[int, UpdateReply] {
@@ -31,7 +31,7 @@ func (c *Client) TryUpdates(
 	}
 }
 
-// applyReply keeps the summary of a reply, and returns the rest.
+// applyReply keeps the summary of a reply, and returns the rest. startSeq is replySeq before the call.
 func (c *Client) applyReply(p *Partition, startSeq uint64, a scriptReply) (r UpdateReply) {
 	if a.err != nil {
 		return UpdateReply{Err: a.err}
@@ -45,7 +45,7 @@ func (c *Client) applyReply(p *Partition, startSeq uint64, a scriptReply) (r Upd
 	return r
 }
 
-// Text returns Rest as a string.
+// Text returns Rest as a string, or Err.
 func (r *UpdateReply) Text() (string, error) {
 	if r.Err != nil {
 		return "", r.Err
@@ -57,8 +57,8 @@ func (r *UpdateReply) Text() (string, error) {
 	return text, nil
 }
 
-// RunUpdate makes a call of a script that changes something, until it is done; if durable
-// is set, until a replica has confirmed it. It returns what the script returned beside the
+// RunUpdate calls a script that changes something, and repeats the call until it succeeds; if durable
+// is set, until a replica has confirmed the change. It returns what the script returned after the
 // summary, and whether the call was made several times.
 func (c *Client) RunUpdate(
 	ctx context.Context, p *Partition, durable bool, sc *lua.Script, args ...string,
@@ -76,15 +76,16 @@ func (c *Client) RunUpdate(
 	return text, retried, err
 }
 
-// runUpdates makes calls of a script that changes something, those to a server in one go,
-// and calls read with what each returned beside the summary. Calls that fail are made
-// again, each by itself and some at a time, until they are done.
+// runUpdates makes calls of a script that changes something, those to one server together, and calls
+// read with what each returned after the summary. It repeats calls that fail until they succeed, each
+// separately and up to maxParallelCalls at a time; read may then run concurrently.
 func (c *Client) runUpdates(
 	ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall, read func(i int, text string, retried bool) error,
 ) error {
 	if !durable {
 		defer c.CountUnconfirmedUpdate()
 	}
+	// First try: all calls at once, and collect the transient failures.
 	var failed []int
 	for i, r := range c.TryUpdates(ctx, durable, sc, calls) {
 		text, err := r.Text()
@@ -102,6 +103,7 @@ func (c *Client) runUpdates(
 			return err
 		}
 	}
+	// Repeat what failed. The first attempt may have been carried out, so retried is true.
 	return InParallel(ctx, failed, func(i int) error {
 		text, _, err := c.RunUpdate(ctx, calls[i].Partition, durable, sc, calls[i].Args...)
 		if err != nil {
@@ -111,17 +113,17 @@ func (c *Client) runUpdates(
 	})
 }
 
-// CountUnconfirmedUpdate notes that a call has changed something that no replica has
-// confirmed.
+// CountUnconfirmedUpdate records that a call may have changed something that no replica has confirmed.
 func (c *Client) CountUnconfirmedUpdate() { c.unconfirmedUpdateSeq.Add(1) }
 
-// ConfirmEarlierUpdates runs a script that writes on each partition, until a replica has
-// confirmed it and so all before it, unless all that was changed is confirmed already.
+// ConfirmEarlierUpdates calls a script that writes on each partition, until a replica has confirmed
+// the call, and so all earlier changes. It does nothing if all changes are confirmed, or if the
+// client does not wait for replicas.
 func (c *Client) ConfirmEarlierUpdates(ctx context.Context, sc *lua.Script, args ...string) error {
 	if !c.awaitsReplicas {
 		return nil
 	}
-	unconfirmed := c.unconfirmedUpdateSeq.Load()
+	unconfirmed := c.unconfirmedUpdateSeq.Load() // changes that are made from here on are not covered
 	if c.confirmedUpdateSeq.Load() == unconfirmed {
 		return nil
 	}
