@@ -11,48 +11,54 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// ErrWorkerExpired is returned to a worker that sent no heartbeat for so long that it was
-// taken for dead. It must join anew.
-var ErrWorkerExpired = errors.New("the worker was taken for dead")
+// ErrWorkerExpired is returned to a worker whose last heartbeat is longer ago than
+// HeartbeatRequest.ExpiresAfter. The worker must join again.
+var ErrWorkerExpired = errors.New("the worker has expired: its last heartbeat is too long ago")
 
-// A HeartbeatRequest is what a worker, which is one process, reports of its part in a crawl
-// that has limits for all workers together. Its numbers count from when it joined: to send
-// them again changes nothing.
+// A HeartbeatRequest is the report of a worker, which is one process, to a crawl that has limits for
+// all workers together. Its numbers count from when the worker joined, so that a repeated report
+// changes nothing.
 type HeartbeatRequest struct {
-	WorkerName                string        // unique
-	ExpiresAfter              time.Duration // how long after its last report a worker is dead
-	Seq                       int64         // number of the report: one that arrives after a later one changes nothing
+	WorkerName                string        // unique among the workers of the store
+	ExpiresAfter              time.Duration // a worker expires this long after its last report
+	Seq                       int64         // grows with each report; an older report that arrives late changes nothing
 	Joining                   bool          // this is the worker's first report
-	Leaving                   bool          // this is its last: what it has not used is for others
-	ResetCountsIfLimitReached bool          // if a limit is reached already, all begin to count anew
-	Limits                    CrawlLimits
-	TotalWantedPages          int64 // pages that it would like to be permitted; fewer than before gives some back
-	VisitedPagesSinceJoin     int64 // pages of these that it has visited
-	ReceivedBytesSinceJoin    int64 // bytes of bodies, as decoded
+	Leaving                   bool          // this is its last report: its unused pages go back to all
+	ResetCountsIfLimitReached bool          // if a limit is reached, the counts of all workers start from 0 again
+	Limits                    CrawlLimits   // the limits of all workers; all must send the same
+	TotalWantedPages          int64         // pages that the worker wants to visit since it joined; a lower number returns pages
+	VisitedPagesSinceJoin     int64         // pages that it has visited
+	ReceivedBytesSinceJoin    int64         // bytes of bodies that it has received, as decoded
 }
 
-// CrawlLimits are the limits of all workers together; 0 means that there is none.
+// CrawlLimits are the limits of all workers together. 0 means no limit.
 type CrawlLimits struct {
-	MaxPages, MaxReceivedBytes int64         // pages that are visited, bytes of bodies as decoded
-	MaxWorkingTime             time.Duration // during which at least one worker works
+	MaxPages, MaxReceivedBytes int64         // visited pages; bytes of bodies, as decoded
+	MaxWorkingTime             time.Duration // total time in which at least one worker sends heartbeats
 }
 
-// A HeartbeatReply is what a worker learns of the others and of the limits.
+// A HeartbeatReply tells a worker how many workers there are and what the limits leave to it.
 type HeartbeatReply struct {
-	WorkerCount                                          int   // how many there are, with this one
-	GrantedPages                                         int64 // how many the worker may visit since it joined, visited ones included
-	PageLimitReached, ByteLimitReached, TimeLimitReached bool  // whether the limit is reached
+	WorkerCount int // number of workers, this one included
+	// GrantedPages is the number of pages that the worker may visit since it joined, visited ones
+	// included.
+	GrantedPages int64
+	// PageLimitReached, ByteLimitReached and TimeLimitReached report whether all workers together
+	// have reached the limit.
+	PageLimitReached, ByteLimitReached, TimeLimitReached bool
 }
 
-// SharedCrawlLimits are limits that all workers of a crawl keep to together.
+// SharedCrawlLimits are limits to which all workers of a crawl keep together. redis.Store.SharedLimits
+// returns them. Methods may be called at the same time.
 type SharedCrawlLimits struct{ client *client.Client }
 
-// NewSharedLimits returns the limits that are kept by the servers of c.
+// NewSharedLimits returns the limits that the servers of c store.
 func NewSharedLimits(c *client.Client) *SharedCrawlLimits { return &SharedCrawlLimits{c} }
 
-// Heartbeat makes a report. Pages that are granted to all workers, and pages that were
-// visited, are never more than CrawlLimits.MaxPages together; those of a worker that has died
-// count as visited. The counts are in the first partition, and as safe as what Store.Add adds.
+// Heartbeat sends a report, and repeats it until the server has answered. Granted and visited pages of
+// all workers together never exceed CrawlLimits.MaxPages; the granted pages of an expired worker count
+// as visited. The counts are as durable as what Store.Add adds. Heartbeat returns an error that wraps
+// ErrWorkerExpired if the worker has expired and Joining is false.
 func (s *SharedCrawlLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
@@ -61,10 +67,10 @@ func (s *SharedCrawlLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (
 	defer end()
 	reply, _, err := s.client.RunUpdate(ctx, s.client.Partitions()[0], true, lua.Heartbeat, r.scriptArgs()...)
 	if err != nil {
-		return m, fmt.Errorf("muster: %w", err)
+		return m, fmt.Errorf("heartbeat: %w", err)
 	}
 	if reply == "gone" {
-		return m, fmt.Errorf("muster: %w", ErrWorkerExpired)
+		return m, fmt.Errorf("heartbeat: %w", ErrWorkerExpired)
 	}
 	var pages, bytes, timeUp int
 	if _, err := fmt.Sscan(reply, &m.WorkerCount, &m.GrantedPages, &pages, &bytes, &timeUp); err != nil {
@@ -74,7 +80,7 @@ func (s *SharedCrawlLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (
 	return m, nil
 }
 
-// scriptArgs returns the arguments of heartbeat.lua.
+// scriptArgs returns the arguments of heartbeat.lua after the time, in its order.
 func (r *HeartbeatRequest) scriptArgs() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{r.WorkerName, client.DurationArg(r.ExpiresAfter),

@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// openClient opens the client of a store whose time is what its clock is told.
+// openClient opens the client of a store whose time is set by ScriptClock.AdvanceTo.
 func openClient(t *testing.T, c *redistest.Cluster, prefix string, partitions int) *client.Client {
 	t.Helper()
 	cl, err := client.Open(t.Context(), client.Config{
@@ -28,8 +28,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Permits of all workers are never more than the limit; what one gives back, or does
-// not use, is for others; those of a worker that dies count as used.
+// The pages granted to all workers never exceed the limit. Pages that a worker returns, or leaves
+// unused when it leaves, go to the others. Those of a worker that expires count as visited.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
@@ -42,7 +42,7 @@ func TestHeartbeat(t *testing.T) {
 		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, CrawlLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
 		m, err := s.Heartbeat(t.Context(), r)
 		must(t, err)
-		again, err := s.Heartbeat(t.Context(), r) // the answer may have been lost
+		again, err := s.Heartbeat(t.Context(), r) // as after a lost reply
 		if err != nil && !r.Leaving || !r.Leaving && again != m && again.GrantedPages == m.GrantedPages {
 			t.Errorf("%s: %+v, and again %+v, %v", worker, m, again, err)
 		}
@@ -56,37 +56,39 @@ func TestHeartbeat(t *testing.T) {
 	}
 	wantReply(beat("a", HeartbeatRequest{Joining: true, TotalWantedPages: 2}), 1, 2)
 	wantReply(beat("b", HeartbeatRequest{Joining: true, TotalWantedPages: 2}), 2, 2)
-	wantReply(beat("a", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 2}), 2, 5)  // two of the six that are left, and again one of four
-	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 2}), 2, 4) // one of three, one of two
-	wantReply(beat("a", HeartbeatRequest{TotalWantedPages: 3, VisitedPagesSinceJoin: 2}), 2, 3)  // gives two back
+	// Six pages are left: the first call grants two, the repeated one grants one of the four.
+	wantReply(beat("a", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 2}), 2, 5)
+	// Three are left: the first call grants one, the repeated one grants one of the two.
+	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 2}), 2, 4)
+	wantReply(beat("a", HeartbeatRequest{TotalWantedPages: 3, VisitedPagesSinceJoin: 2}), 2, 3) // returns two
 	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 4}), 2, 6)
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 999}); m.ByteLimitReached || m.PageLimitReached || m.TimeLimitReached {
-		t.Errorf("%+v: nothing is reached yet", m)
+		t.Errorf("%+v: no limit is reached yet", m)
 	}
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}); !m.ByteLimitReached {
-		t.Errorf("%+v: the bytes are", m)
+		t.Errorf("%+v: the byte limit is reached", m)
 	}
 	cl.ScriptClock().AdvanceTo(begin.Add(2 * time.Second))
 	beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000})
-	cl.ScriptClock().AdvanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
+	cl.ScriptClock().AdvanceTo(begin.Add(4 * time.Second)) // 4 s after the last heartbeat of a
 	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}), 1, 7)
 	if _, err := s.Heartbeat(t.Context(), HeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second, TotalWantedPages: 3, VisitedPagesSinceJoin: 3}); !errors.Is(err, ErrWorkerExpired) {
-		t.Errorf("a is answered with %v", err)
+		t.Errorf("the heartbeat of a returns %v, want %v", err, ErrWorkerExpired)
 	}
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.PageLimitReached {
-		t.Errorf("%+v: nine pages were visited, and another may have been", m)
+		t.Errorf("%+v: nine pages were visited, and one was granted to the expired worker", m)
 	}
 	cl.ScriptClock().AdvanceTo(begin.Add(6 * time.Second))
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.TimeLimitReached {
-		t.Errorf("%+v: it was worked for six seconds", m)
+		t.Errorf("%+v: the workers worked for six seconds", m)
 	}
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000, ResetCountsIfLimitReached: true}); m.PageLimitReached || m.ByteLimitReached || m.TimeLimitReached {
-		t.Errorf("%+v: all begins anew", m)
+		t.Errorf("%+v: the counts start from 0 again", m)
 	}
 }
 
-// A report that arrives after a later one changes nothing: permits that were granted since
-// stay the worker's, and what it has used is not taken for unused.
+// A report that arrives after a later one changes nothing: pages granted since then stay with the
+// worker, and pages that it has visited do not count as unused.
 func TestHeartbeatOutOfOrder(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
@@ -107,13 +109,13 @@ func TestHeartbeatOutOfOrder(t *testing.T) {
 	beat("a", HeartbeatRequest{Seq: 4, TotalWantedPages: 6, VisitedPagesSinceJoin: 4})
 	before := granted["a"]
 	if beat("a", early); granted["a"] != before {
-		t.Errorf("%d are permitted when an early report has arrived late, %d were", granted["a"], before)
+		t.Errorf("%d pages are granted after an early report arrived late, want %d", granted["a"], before)
 	}
 	beat("b", HeartbeatRequest{Seq: 1, Joining: true, TotalWantedPages: 9})
 	for i := range int64(9) {
 		beat("b", HeartbeatRequest{Seq: 2 + i, TotalWantedPages: 9})
 	}
 	if all := before + granted["b"]; all > 10 {
-		t.Errorf("%d pages are permitted, of 10", all)
+		t.Errorf("%d pages are granted, want at most 10", all)
 	}
 }

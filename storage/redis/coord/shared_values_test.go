@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// What one process sets another reads, and reads once.
+// A process reads the values that another process has set, and reads them once per version.
 func TestSharedValues(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)

@@ -1,4 +1,3 @@
-// Package redistest runs a Redis Cluster of local processes, for tests and benchmarks.
 package redistest
 
 import (
@@ -16,33 +15,33 @@ import (
 	"time"
 )
 
-// startTimeout bounds how long a cluster may take to be ready.
+// startTimeout is how long a cluster may take to become ready.
 const startTimeout = 30 * time.Second
 
-// A Cluster is servers on a loopback address.
+// A Cluster is a Redis Cluster of local processes on one loopback address.
 type Cluster struct {
-	t     testing.TB // nil if it was not started for a test
-	dir   string
-	ip    string
-	nodes []*Node
+	t     testing.TB // nil if StartCluster started it
+	dir   string     // has a directory for each server
+	ip    string     // the loopback address of all servers
+	nodes []*Node    // masters first
 }
 
 // A Node is one server of a Cluster.
 type Node struct {
-	Addr    string
+	Addr    string // host:port for clients
 	port    int
-	busPort int // where servers of a cluster talk to each other
-	dir     string
-	args    []string
-	cmd     *exec.Cmd
+	busPort int           // for the other servers of the cluster
+	dir     string        // files of the server
+	args    []string      // command line, program included
+	cmd     *exec.Cmd     // nil while the server does not run
 	exited  chan struct{} // closed when the process has ended
 }
 
-// errNoLoopback says that there is no address to be had that nobody else uses.
-var errNoLoopback = errors.New("this system has one loopback address")
+// errNoLoopback is returned where 127.x.y.z is not a loopback address for every x, y and z.
+var errNoLoopback = errors.New("cannot listen on a random loopback address")
 
-// StartClusterForTest starts a cluster as StartCluster does, for a test: its servers are killed when that
-// ends. The test is skipped where redis-server is not installed.
+// StartClusterForTest starts a cluster as StartCluster does, in a temporary directory, and kills its
+// servers when the test ends. It skips the test if redis-server is not installed.
 func StartClusterForTest(t testing.TB, masters, replicas int, settings ...string) *Cluster {
 	t.Helper()
 	c, err := StartCluster(t.Context(), t.TempDir(), masters, replicas, settings...)
@@ -57,10 +56,11 @@ func StartClusterForTest(t testing.TB, masters, replicas int, settings ...string
 	return c
 }
 
-// StartCluster starts a cluster of so many masters, each with so many replicas, and waits
-// until all of it is in order. Its files are in dir. settings are given to every
-// server, as on its command line. Stop must be called in the end. Kill, Restart, Wait
-// and AwaitMasters are for clusters that StartClusterForTest started.
+// StartCluster starts a cluster with the given number of masters, and of replicas for each master. It
+// returns when all servers are ready, and fails after 30 s. The servers' files are in dir. settings are
+// added to the command line of each server. The caller must call KillAll. KillNode, StartKilledNode,
+// WaitReady and AwaitMasters are only for clusters that StartClusterForTest started. The error wraps
+// exec.ErrNotFound if redis-server is not installed.
 func StartCluster(ctx context.Context, dir string, masters, replicas int, settings ...string) (*Cluster, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -91,16 +91,18 @@ func StartCluster(ctx context.Context, dir string, masters, replicas int, settin
 	return c, nil
 }
 
-// The ports of the first server; those of the others follow.
+// Ports of the first server. The i-th server has these ports plus i.
 const (
 	firstPort    = 7000
 	firstBusPort = 17000
 )
 
-// newUnstartedNode prepares the i-th server.
+// newUnstartedNode returns the i-th server, which does not run yet.
 func (c *Cluster) newUnstartedNode(program string, i int, settings []string) *Node {
 	port := firstPort + i
 	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, busPort: firstBusPort + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
+	// Failures are detected after 1 s, and replicas follow at once, so that tests of failovers are
+	// short. The append-only file lets a killed server restart with its data.
 	n.args = append([]string{
 		program, "--port", strconv.Itoa(port), "--cluster-port", strconv.Itoa(n.busPort), "--bind", c.ip,
 		"--dir", n.dir, "--logfile", "log", "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
@@ -110,8 +112,8 @@ func (c *Cluster) newUnstartedNode(program string, i int, settings []string) *No
 	return n
 }
 
-// randomLoopbackIP returns a loopback address that most likely nobody else uses: so no
-// port of it is taken, not even by a connection to elsewhere.
+// randomLoopbackIP returns a random loopback address. Hardly any other process uses it, so all its
+// ports are free, also of outgoing connections.
 func randomLoopbackIP() (string, error) {
 	ip := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
@@ -121,7 +123,7 @@ func randomLoopbackIP() (string, error) {
 	return ip, l.Close()
 }
 
-// start starts the process of the server.
+// start starts the process of the server, and a goroutine that waits for its end.
 func (n *Node) start() error {
 	n.cmd = exec.Command(n.args[0], n.args[1:]...)
 	if err := n.cmd.Start(); err != nil {
@@ -130,19 +132,21 @@ func (n *Node) start() error {
 	}
 	n.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, gone chan struct{}) {
-		cmd.Wait() // a server that was killed returns an error, which is as it should be
+		cmd.Wait() // always an error, since tests kill their servers
 		close(gone)
 	}(n.cmd, n.exited)
 	return nil
 }
 
-// formCluster makes one cluster of the servers: the first ones are masters.
+// formCluster joins the servers to one cluster: the first ones are masters, the others replicas.
 func (c *Cluster) formCluster(ctx context.Context, masters int) error {
+	// Wait until all servers answer.
 	for _, n := range c.nodes {
 		if err := retryUntilDone(ctx, func() error { _, err := n.Do(ctx, "PING"); return err }); err != nil {
 			return err
 		}
 	}
+	// Divide the slots among the masters. Different epochs spare them an election.
 	for i, n := range c.nodes[:masters] {
 		first, last := i*16384/masters, (i+1)*16384/masters-1
 		if _, err := n.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last)); err != nil {
@@ -152,6 +156,7 @@ func (c *Cluster) formCluster(ctx context.Context, masters int) error {
 			return err
 		}
 	}
+	// Introduce all servers to the first one, then tell each replica its master.
 	for _, n := range c.nodes[1:] {
 		bus := strconv.Itoa(n.busPort)
 		if _, err := c.nodes[0].Do(ctx, "CLUSTER", "MEET", c.ip, strconv.Itoa(n.port), bus); err != nil {
@@ -166,6 +171,7 @@ func (c *Cluster) formCluster(ctx context.Context, masters int) error {
 	return retryUntilDone(ctx, func() error { return c.checkReady(ctx) })
 }
 
+// makeReplicaOf makes n a replica of master. It repeats the command until n knows the master.
 func (c *Cluster) makeReplicaOf(ctx context.Context, n, master *Node) error {
 	id, err := master.Do(ctx, "CLUSTER", "MYID")
 	if err != nil {
@@ -174,11 +180,11 @@ func (c *Cluster) makeReplicaOf(ctx context.Context, n, master *Node) error {
 	return retryUntilDone(ctx, func() error { _, err := n.Do(ctx, "CLUSTER", "REPLICATE", id); return err })
 }
 
-// checkReady returns an error unless every server knows all others, thinks the cluster
-// is in order, and, if it is a replica, has caught up.
+// checkReady returns an error unless every running server knows all others, reports the cluster as ok,
+// and, if it is a replica, has caught up with its master.
 func (c *Cluster) checkReady(ctx context.Context) error {
 	for _, n := range c.nodes {
-		if n.cmd == nil {
+		if n.cmd == nil { // killed
 			continue
 		}
 		info, err := n.Do(ctx, "CLUSTER", "INFO")
@@ -186,7 +192,7 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 			return err
 		}
 		if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(c.nodes))) {
-			return fmt.Errorf("%s: not in order: %s", n.Addr, info)
+			return fmt.Errorf("%s: the cluster is not ready: %s", n.Addr, info)
 		}
 		repl, err := n.Do(ctx, "INFO", "replication")
 		if err != nil {
@@ -199,7 +205,7 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// retryUntilDone calls do until it returns no error or ctx is done.
+// retryUntilDone calls do every 20 ms until it returns nil or ctx is done.
 func retryUntilDone(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -214,7 +220,7 @@ func retryUntilDone(ctx context.Context, do func() error) error {
 	}
 }
 
-// Addrs returns the addresses of the servers.
+// Addrs returns the addresses of all servers, as host:port.
 func (c *Cluster) Addrs() (addrs []string) {
 	for _, n := range c.nodes {
 		addrs = append(addrs, n.Addr)
@@ -222,19 +228,20 @@ func (c *Cluster) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Nodes returns the servers; those that StartClusterForTest made masters are first.
+// Nodes returns the servers. Those that were masters at the start come first.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// KillAll kills all servers.
+// KillAll kills all servers and waits for their end.
 func (c *Cluster) KillAll() {
 	for _, n := range c.nodes {
 		if n.cmd != nil {
-			n.cmd.Process.Kill() // it may have ended before
+			n.cmd.Process.Kill() // an error means that it has ended already
 			<-n.exited
 		}
 	}
 }
 
+// logs returns the beginning of each server's log, for failure messages.
 func (c *Cluster) logs() string {
 	var b strings.Builder
 	for _, n := range c.nodes {

@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// A cluster of three masters with one replica each is ready when StartClusterForTest returns.
 func TestStart(t *testing.T) {
 	begin := time.Now()
 	c := StartClusterForTest(t, 3, 1)

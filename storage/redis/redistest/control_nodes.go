@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Do sends one command by a connection of its own, and returns the answer: a
-// string or a number. It does not follow redirections.
+// Do sends one command on a new connection, and returns the reply, which must be a string or a number.
+// It does not follow redirections.
 func (n *Node) Do(ctx context.Context, args ...string) (string, error) {
+	// Connect.
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", n.Addr)
 	if err != nil {
@@ -25,6 +26,7 @@ func (n *Node) Do(ctx context.Context, args ...string) (string, error) {
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return "", err
 	}
+	// Send the command as an array of strings (RESP).
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -36,6 +38,8 @@ func (n *Node) Do(ctx context.Context, args ...string) (string, error) {
 	return readReply(bufio.NewReader(conn))
 }
 
+// readReply reads a reply that is a simple string, an integer, an error or a bulk string. It returns an
+// empty string for null.
 func readReply(r *bufio.Reader) (string, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -56,10 +60,10 @@ func readReply(r *bufio.Reader) (string, error) {
 		_, err = io.ReadFull(r, value)
 		return string(value[:length]), err
 	}
-	return "", fmt.Errorf("answer %q is of no kind that is read here", line)
+	return "", fmt.Errorf("reply %q is neither a string nor a number", line)
 }
 
-// KillNode ends the server at once, as a crash does.
+// KillNode kills the server with SIGKILL and waits for its end.
 func (c *Cluster) KillNode(n *Node) {
 	c.t.Helper()
 	if err := n.cmd.Process.Kill(); err != nil {
@@ -69,7 +73,7 @@ func (c *Cluster) KillNode(n *Node) {
 	n.cmd = nil
 }
 
-// StartKilledNode starts a server that was killed.
+// StartKilledNode starts a server again that KillNode has killed. It keeps its data directory.
 func (c *Cluster) StartKilledNode(n *Node) {
 	c.t.Helper()
 	if err := n.start(); err != nil {
@@ -77,13 +81,13 @@ func (c *Cluster) StartKilledNode(n *Node) {
 	}
 }
 
-// PID returns the id of the server's process.
+// PID returns the process ID of the server, which must be running.
 func (n *Node) PID() int { return n.cmd.Process.Pid }
 
-// Signal sends the process of a server a signal.
+// Signal sends a signal to the server's process. SIGSTOP makes the server unresponsive.
 func (n *Node) Signal(s syscall.Signal) error { return n.cmd.Process.Signal(s) }
 
-// WaitReady waits until all servers that run are in order again.
+// WaitReady waits until all running servers are ready, for at most 30 s.
 func (c *Cluster) WaitReady() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
@@ -93,13 +97,13 @@ func (c *Cluster) WaitReady() {
 	}
 }
 
-// IsMaster reports whether the server is a master now.
+// IsMaster reports whether the server is a master now. It returns false if the server does not answer.
 func (n *Node) IsMaster(ctx context.Context) bool {
 	info, err := n.Do(ctx, "INFO", "replication")
 	return err == nil && strings.Contains(info, "role:master")
 }
 
-// DoUntil sends a command until the answer holds what is wanted.
+// DoUntil repeats a command until its reply contains want, or ctx is done.
 func (n *Node) DoUntil(ctx context.Context, want string, args ...string) error {
 	return retryUntilDone(ctx, func() error {
 		answer, err := n.Do(ctx, args...)
@@ -110,8 +114,8 @@ func (n *Node) DoUntil(ctx context.Context, want string, args ...string) error {
 	})
 }
 
-// AwaitMasters waits until there are so many masters that run: until replicas have
-// taken over from those that were killed.
+// AwaitMasters waits until want masters run, for at most 30 s: until replicas have taken over from the
+// masters that were killed.
 func (c *Cluster) AwaitMasters(want int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
