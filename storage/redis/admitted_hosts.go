@@ -12,23 +12,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// Hosts are counted in the first partition, whatever partition their URLs are in:
-// one script sees the number of the domain and that of the whole crawl, so that
-// all processes together keep to the limits. A host is kept as a fingerprint, in
-// about nine bytes; a domain as a field of a hash, in about 80.
+// All admitted hosts are counted in the first partition, whichever partition holds their URLs. One
+// script then sees the number of hosts of a domain and of the whole crawl, so that all processes
+// together keep to the limits. A host takes about nine bytes, as a fingerprint; a domain takes
+// about 80, as a field of a hash.
 
-// hostFingerprintArg returns the fingerprint of a counted host.
+// hostFingerprintArg returns the fingerprint of a host (FNV-1a) as an argument of a script.
 func hostFingerprintArg(host string) string {
 	h := fnv.New64a()
 	h.Write([]byte(host))
 	return fingerprintArg(h.Sum64())
 }
 
-// hostAdmitter counts the hosts that a crawl has admitted.
+// hostAdmitter admits hosts to a crawl within its limits, and counts them.
 type hostAdmitter struct{ client *client.Client }
 
 // AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
-// it fails, some hosts may have been counted.
+// it fails, some hosts may have been counted; another call returns HostAlreadyCounted for them.
 func (c *hostAdmitter) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.HostLimitResult, error) {
@@ -44,6 +44,7 @@ func (c *hostAdmitter) AdmitHostsWithinLimits(
 		strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), client.BoolArg(limits.RefuseNewHosts),
 	}
 	results := make([]storage.HostLimitResult, 0, len(hosts))
+	// A chunk is one script call, so the limits hold for it atomically.
 	for chunk := range slices.Chunk(hosts, client.MaxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
@@ -67,7 +68,7 @@ func (c *hostAdmitter) AdmitHostsWithinLimits(
 	return results, nil
 }
 
-// admitReplies are the letters that admit_hosts.lua returns.
+// admitReplies maps the letters that admit_hosts.lua returns to results.
 var admitReplies = map[byte]storage.HostLimitResult{
 	'a': storage.HostAdmitted, 'k': storage.HostAlreadyCounted, 'c': storage.NewHostsRefused,
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Hosts are counted once each, within the limits of the crawl and of their domain.
+// Each host is counted once, within the limits of the crawl and of its domain.
 func TestAdmittedHostCounter(t *testing.T) {
 	t.Parallel()
 	h := &hostAdmitter{openTestClient(t)}

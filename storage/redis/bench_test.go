@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
-// BenchmarkStore measures calls of 100 URLs, one after another, on clusters of one
-// and three masters, and of three with replicas that confirm.
+// BenchmarkStore measures calls with 100 URLs each, one after another, on clusters of one and three
+// masters, and of three masters with replicas that confirm.
 func BenchmarkStore(b *testing.B) {
 	for _, tt := range []struct {
 		masters, replicas int
@@ -29,7 +29,8 @@ func BenchmarkStore(b *testing.B) {
 	}
 }
 
-// BenchmarkProcessorTime measures the whole way of a URL: added, leased and acked.
+// BenchmarkProcessorTime measures the processor time of this process and of the servers for adding,
+// leasing and acking a URL.
 func BenchmarkProcessorTime(b *testing.B) {
 	c := redistest.StartClusterForTest(b, 3, 0)
 	s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
@@ -42,6 +43,7 @@ func BenchmarkProcessorTime(b *testing.B) {
 		if _, err := s.Add(b.Context(), uniqueEntries(all, urls), 0); err != nil {
 			b.Fatal(err)
 		}
+		// Lease and ack until all of these URLs are done.
 		for remaining := len(all); remaining > 0; {
 			leases, _, err := s.Lease(b.Context(), now, time.Hour, 100)
 			if err != nil || len(leases) == 0 {
@@ -62,8 +64,8 @@ func BenchmarkProcessorTime(b *testing.B) {
 	b.ReportMetric(float64((serversCPUTime(b, c)-serversBefore).Microseconds())/float64(urls), "us-servers/url")
 }
 
-// BenchmarkMemory measures what a queued URL takes of the servers' memory, for hosts
-// of few and of many URLs.
+// BenchmarkMemory measures how many bytes of the servers' memory a queued URL takes, with few and with
+// many URLs for each host.
 func BenchmarkMemory(b *testing.B) {
 	for _, hosts := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("%d hosts", hosts), func(b *testing.B) {
@@ -89,7 +91,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// uniqueEntries returns entries of URLs that were not there before.
+// uniqueEntries replaces the entries by ones whose URLs end in n, and returns them.
 func uniqueEntries(entries []storage.Entry, n int) []storage.Entry {
 	for i, e := range entries {
 		entries[i] = pageEntry(e.URL.String() + "/" + strconv.Itoa(n))
@@ -97,7 +99,7 @@ func uniqueEntries(entries []storage.Entry, n int) []storage.Entry {
 	return entries
 }
 
-// processCPUTime returns the processor time of this process.
+// processCPUTime returns the processor time that this process has used.
 func processCPUTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -106,13 +108,13 @@ func processCPUTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serversCPUTime returns the processor time of all servers.
+// serversCPUTime returns the processor time that all servers have used.
 func serversCPUTime(b *testing.B, c *redistest.Cluster) time.Duration {
 	seconds := sumServerInfo(b, c, "cpu", "used_cpu_user") + sumServerInfo(b, c, "cpu", "used_cpu_sys")
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// sumServerInfo adds up a number that servers say of themselves.
+// sumServerInfo returns the sum of a number that INFO gives for each server.
 func sumServerInfo(b *testing.B, c *redistest.Cluster, section, field string) (sum float64) {
 	for _, n := range c.Nodes() {
 		sum += serverNumber(b, n, section, field)
@@ -120,8 +122,8 @@ func sumServerInfo(b *testing.B, c *redistest.Cluster, section, field string) (s
 	return sum
 }
 
-// BenchmarkScripts measures the processor time of servers for a call of each script, one
-// host or page at a time: what bench/simulate reckons with.
+// BenchmarkScripts measures the servers' processor time for a call of each script, for one host or
+// page at a time. bench/simulate uses these times.
 func BenchmarkScripts(b *testing.B) {
 	c := redistest.StartClusterForTest(b, 1, 0)
 	s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
@@ -137,11 +139,11 @@ func BenchmarkScripts(b *testing.B) {
 		name string
 		call func() error
 	}{
-		{"add", func() error { // of one URL, which is new
+		{"add", func() error { // one new URL
 			_, err := s.Add(b.Context(), []storage.Entry{pageEntry(fmt.Sprintf("https://h%d.example/%d", n%1000, n))}, 0)
 			return err
 		}},
-		{"add40", func() error { // of one host, known but the first time
+		{"add40", func() error { // 40 URLs of one host, duplicates except in the first call
 			_, err := s.Add(b.Context(), sameHost, 0)
 			return err
 		}},
@@ -173,5 +175,5 @@ func BenchmarkScripts(b *testing.B) {
 		}
 		b.ReportMetric(float64((serversCPUTime(b, c)-before).Microseconds())/calls, "us/"+tt.name)
 	}
-	b.ReportMetric(0, "ns/op") // it is all in the others
+	b.ReportMetric(0, "ns/op") // meaningless: the other metrics count
 }

@@ -4,19 +4,22 @@ import (
 	"sync"
 )
 
-// A callCoalescer has many wait for one call of a func that begins after they came.
+// A callCoalescer lets concurrent callers share calls of a function. Each caller gets the result of
+// a call that began after it asked.
 type callCoalescer struct {
-	callMu      sync.Mutex // held while fn is called; it comes before mu
-	mu          sync.Mutex // guards pendingCall
-	pendingCall *coalescedCall
+	callMu      sync.Mutex     // serialises calls of fn; it is locked before mu
+	mu          sync.Mutex     // guards pendingCall
+	pendingCall *coalescedCall // the next call, which has not begun; nil if there is none
 }
 
+// A coalescedCall is one call of the function, shared by several callers.
 type coalescedCall struct {
 	once sync.Once
 	err  error
 }
 
-// do returns the error of a call of fn that begins after do was called.
+// do returns the error of a call of fn that begins after do was called. All callers pass the same
+// fn.
 func (b *callCoalescer) do(fn func() error) error {
 	b.mu.Lock()
 	if b.pendingCall == nil {
@@ -25,7 +28,7 @@ func (b *callCoalescer) do(fn func() error) error {
 	p := b.pendingCall
 	b.mu.Unlock()
 	p.once.Do(func() {
-		b.callMu.Lock() // while another runs, more gather here
+		b.callMu.Lock() // while another call runs, more callers join pendingCall
 		defer b.callMu.Unlock()
 		b.mu.Lock()
 		b.pendingCall = nil

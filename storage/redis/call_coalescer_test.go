@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Who comes while a call runs waits for another, which begins afterwards.
+// A caller that comes while a call runs gets the result of another call, which begins afterwards.
 func TestCoalescer(t *testing.T) {
 	var c callCoalescer
 	var calls atomic.Int64
@@ -25,7 +25,7 @@ func TestCoalescer(t *testing.T) {
 	all.Go(func() { c.do(fn) })
 	<-running
 	all.Go(func() { c.do(fn) })
-	for { // until it waits for a call
+	for { // until the second caller waits for its call
 		c.mu.Lock()
 		waits := c.pendingCall != nil
 		c.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A failoverPair is the two servers of the first of three partitions.
+// A failoverPair is a cluster of three masters with one replica each, and the master and replica of
+// the first of three partitions.
 type failoverPair struct {
 	*redistest.Cluster
 	master, replica *redistest.Node
@@ -21,7 +22,7 @@ func startFailoverPair(t *testing.T) *failoverPair {
 	return &failoverPair{c, c.Nodes()[0], c.Nodes()[3]}
 }
 
-// failOver has the replica take over in order.
+// failOver makes the replica take over while its master runs, without loss.
 func (p *failoverPair) failOver(t *testing.T) {
 	t.Helper()
 	must1(p.replica.Do(t.Context(), "CLUSTER", "FAILOVER"))
@@ -30,15 +31,15 @@ func (p *failoverPair) failOver(t *testing.T) {
 	p.WaitReady()
 }
 
-// stopReplica has the replica learn nothing any more of what its master is told.
+// stopReplica pauses the replica, so that it misses all later writes of its master.
 func (p *failoverPair) stopReplica(t *testing.T) {
 	t.Helper()
 	must(t, p.replica.Signal(syscall.SIGSTOP))
 	must1(p.master.Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica"))
 }
 
-// killMaster kills the master, has the replica take over that was cut off, and gives that one
-// a replica.
+// killMaster kills the master, resumes the paused replica, which takes over, and restarts the old
+// master as its replica.
 func (p *failoverPair) killMaster(t *testing.T) {
 	t.Helper()
 	p.KillNode(p.master)
@@ -55,7 +56,7 @@ func (p *failoverPair) openStore(t *testing.T, prefix string) *Store {
 	return openServerClock(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, PartitionRefreshInterval: 20 * time.Millisecond, PostInterruptionDelay: time.Millisecond})
 }
 
-// openFilledStore opens a store that holds so many pages of a host of the first partition.
+// openFilledStore opens a store and adds each pages of one host of the first partition.
 func (p *failoverPair) openFilledStore(t *testing.T, prefix string, each int) *Store {
 	t.Helper()
 	s := p.openStore(t, prefix)
@@ -69,19 +70,21 @@ func (p *failoverPair) openFilledStore(t *testing.T, prefix string, each int) *S
 	}
 }
 
-// A replica takes over that has not what its master was told last: what that has leased
-// out is given to nobody else before its end, and a long rest is kept.
+// A replica takes over without the last writes of its master. It gives no lease again before the
+// master's leases have expired, and it keeps a long rest of a host, which it has confirmed.
 func TestFailoverWithLostWrites(t *testing.T) {
 	t.Parallel()
 	const long = time.Minute
 	p := startFailoverPair(t)
 	prefix := newPrefix()
+	// The first store has leased in the first partition before the planned failover.
 	before := p.openFilledStore(t, prefix, 2)
 	must(t, before.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, before, long)}}))
 	p.failOver(t)
 	served, untouched, briefly, delayed := p.openStore(t, prefix), p.openFilledStore(t, newPrefix(), 1), p.openFilledStore(t, newPrefix(), 2), p.openFilledStore(t, newPrefix(), 1)
 	must(t, briefly.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, briefly, time.Millisecond)}}))
 	visit := waitForLease(t, delayed, long)
+	// From here on the replica misses the leases that the master gives.
 	p.stopReplica(t)
 	ends := map[*Store]time.Time{}
 	for _, s := range []*Store{untouched, briefly, served} {
@@ -95,23 +98,23 @@ func TestFailoverWithLostWrites(t *testing.T) {
 	p.killMaster(t)
 	must(t, <-acked)
 	if i, _, err := delayed.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.HostState.Due) < time.Hour/2 {
-		t.Errorf("a host that was to rest for an hour is due in %v (%v)", time.Until(i.HostState.Due), err)
+		t.Errorf("a host that rests for one hour is due in %v (%v)", time.Until(i.HostState.Due), err)
 	}
-	for name, s := range map[string]*Store{"a partition that never leased": untouched, "one that leased more briefly": briefly} {
+	for name, s := range map[string]*Store{"a partition without leases before": untouched, "a partition with short leases before": briefly} {
 		switch leases, _ := leaseWhenAllReachable(t, s, long); {
 		case len(leases) > 0 && time.Now().Before(ends[s]):
-			t.Errorf("%s: a host was given out a second time %v before the end of its first lease", name, time.Until(ends[s]))
+			t.Errorf("%s: a host was leased a second time %v before its first lease expired", name, time.Until(ends[s]))
 		case len(leases) == 0 && ends[s].IsZero():
-			t.Errorf("%s: nothing is given, and nothing was before", name)
+			t.Errorf("%s: it gives no lease, and gave none before", name)
 		}
 	}
 	if leases, next := leaseWhenAllReachable(t, served, long); len(leases) > 0 || time.Until(next.Until) < long/2 {
-		t.Errorf("a server that had served before gives %d leases, the next at %v, and knows nothing of the other's", len(leases), next.Until)
+		t.Errorf("a server that was master before gives %d leases, and the next at %v, though it lacks the last master's leases", len(leases), next.Until)
 	}
 }
 
-// ackWithDelay acks a visit after which its host rests for so long. When it returns the master
-// knows of that.
+// ackWithDelay acks a visit after which its host rests for length. It returns when the master has the
+// due time; acked gets the result of the Ack.
 func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease, length time.Duration) (acked chan error) {
 	t.Helper()
 	acked = make(chan error, 1)
@@ -122,8 +125,8 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 	return acked
 }
 
-// leaseWhenAllReachable leases from servers that all answer what is due now or in a moment, not what
-// is when a long lease has ended.
+// leaseWhenAllReachable calls Lease until all servers answer and it returns a lease, or a Wait of more
+// than 10 s. It skips over shorter waits.
 func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Wait) {
 	t.Helper()
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// visitAll visits all that is left, and counts how often each URL was visited. Hosts
-// are of no rest but that of a failover.
+// visitAll visits all URLs that are left, and returns the number of visits of each. Hosts rest only
+// after a failover. It fails the test if URLs are left at until.
 func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 	t.Helper()
 	visits := map[string]int{}
@@ -39,12 +39,12 @@ func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 			time.Sleep(max(0, min(time.Until(next.Until), time.Until(next.PollAt))))
 		}
 	}
-	t.Fatalf("not all was visited in time: %d were", len(visits))
+	t.Fatalf("only %d URLs were visited in time", len(visits))
 	return nil
 }
 
-// A master is killed while URLs are added: those of which Add has said that they
-// are there are there when its replica has taken over.
+// A master is killed while URLs are added. Its replica, which takes over, has all URLs for which Add
+// has returned.
 func TestFailoverLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
@@ -61,10 +61,10 @@ func TestFailoverLosesNothing(t *testing.T) {
 		if i == 20 {
 			c.KillNode(c.Nodes()[0])
 		}
-		_, err := s.Add(t.Context(), part, 0) // waits until the replica has taken over
+		_, err := s.Add(t.Context(), part, 0) // returns after the replica has taken over
 		must(t, err)
 		if i == 20 {
-			c.StartKilledNode(c.Nodes()[0]) // else the new master has no replica
+			c.StartKilledNode(c.Nodes()[0]) // the new master needs a replica
 		}
 	}
 	visits := visitAll(t, s, time.Now().Add(60*time.Second))
@@ -76,12 +76,12 @@ func TestFailoverLosesNothing(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(stalls) < 2 || !stalls[0] || stalls[len(stalls)-1] {
-		t.Errorf("told of stalls %v, want that it stalled and goes on", stalls)
+		t.Errorf("OnStallChange got errors: %v, want a stall first and its end last", stalls)
 	}
 }
 
-// After a failover a partition gives out nothing until the longest lease has run out that
-// the server before can have given, and then its hosts rest once more.
+// After a failover a partition gives no lease until the longest lease that the server before can have
+// given has expired, and then its hosts rest once more.
 func TestDelayAfterFailover(t *testing.T) {
 	t.Parallel()
 	const timeout, ttl, delay = time.Second, time.Second, 700 * time.Millisecond
@@ -92,17 +92,17 @@ func TestDelayAfterFailover(t *testing.T) {
 	first := waitForLease(t, s, ttl)
 	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, HostState: &storage.HostState{Due: time.Now(), LostVisitDelay: delay}}}))
 	c.KillNode(c.Nodes()[0])
-	c.StartKilledNode(c.Nodes()[0]) // another process, with what is on its disk
+	c.StartKilledNode(c.Nodes()[0]) // a new process with the data on disk
 	c.WaitReady()
 	restarted := time.Now()
 	waitForLease(t, s, ttl)
 	if waited, want := time.Since(restarted), ttl+pingInterval+timeout+delay; waited < want {
-		t.Errorf("a host was given out %v after the failover, want at least %v", waited, want)
+		t.Errorf("a host was leased %v after the failover, want at least %v", waited, want)
 	}
 }
 
-// A link that is known, since another process has added it, is no safer than that: who adds
-// it again waits until a replica has it, too.
+// Add waits for a replica also for a URL that is a duplicate, because another process may have added
+// it without a confirmation.
 func TestAddOfKnownURLWaitsForReplica(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
@@ -115,17 +115,17 @@ func TestAddOfKnownURLWaitsForReplica(t *testing.T) {
 	for i, s := range stores {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if results, err := s.Add(ctx, pageEntries(1, 1), 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("store %d: %v, %v, though no replica has it", i, results, err)
+			t.Errorf("store %d: %v, %v, though no replica has the URL", i, results, err)
 		}
 		cancel()
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
 	if results := must1(stores[1].Add(t.Context(), pageEntries(1, 1), 0)); results[0] != storage.Duplicate {
-		t.Errorf("it is %v, want that it is known", results[0])
+		t.Errorf("the outcome is %v, want Duplicate", results[0])
 	}
 }
 
-// waitForLease leases a URL as soon as there is one.
+// waitForLease calls Lease until it returns a lease.
 func waitForLease(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 	t.Helper()
 	for {
@@ -140,7 +140,7 @@ func waitForLease(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 	}
 }
 
-// A script that is no more known to a server is sent again.
+// A script that a server has forgotten is sent to it again.
 func TestScriptCacheFlush(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -156,8 +156,8 @@ func TestScriptCacheFlush(t *testing.T) {
 	must(t, err)
 }
 
-// What a server takes with it is found again: the page whose ack was lost is given out
-// once more, and the link on it, which was lost as well, is not taken for known.
+// A server loses an ack and a link of that page. The page is leased again, and the frontier does not
+// take the link for known, so that it is added again.
 func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -167,22 +167,22 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	_, err := f.Discover(t.Context(), pageEntry("http://a.test/page"))
 	must(t, err)
 	first := must1(f.Next(t.Context()))
-	_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "appendonly", "no") // what comes now will be lost
+	_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "appendonly", "no") // later writes will be lost
 	must(t, err)
 	_, err = f.Discover(t.Context(), link)
 	must(t, err)
 	must(t, f.Ack(t.Context(), storage.Ack{Lease: first}))
 	if !f.WasRecentlyOffered(link.URL) {
-		t.Error("the link is not known that was just found")
+		t.Error("the frontier does not know the link that it has just added")
 	}
 	c.KillNode(c.Nodes()[0])
 	c.StartKilledNode(c.Nodes()[0])
 	c.WaitReady()
 	again := must1(f.Next(t.Context()))
 	if again.URL != first.URL || f.WasRecentlyOffered(link.URL) {
-		t.Errorf("%v is given out, and the lost link known: %t; want %v again, and a link to be found", again.URL, f.WasRecentlyOffered(link.URL), first.URL)
+		t.Errorf("%v is leased, and the lost link is known: %t; want %v, and an unknown link", again.URL, f.WasRecentlyOffered(link.URL), first.URL)
 	}
 	if added, err := f.Discover(t.Context(), link); err != nil || added != 1 {
-		t.Errorf("%d links were lost (%v), want 1", added, err)
+		t.Errorf("%d links were added again (%v), want 1", added, err)
 	}
 }

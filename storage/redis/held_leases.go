@@ -10,25 +10,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
-// A heldURLLease is a lease that this process has.
+// A heldURLLease is what this process records of a lease that it holds.
 type heldURLLease struct {
 	*client.Partition
-	seq          uint64         // grows with each lease that is added
+	seq          uint64         // order in which leases were added
 	robotsFor    decorum.Origin // Entry.RobotsFor
-	encodedEntry string         // of the entry, as it is kept
+	encodedEntry string         // the record of the entry, as the server has it
 	sent         bool           // Entry.Sent
 }
 
-// heldLeases are the leases that this process has, by their tokens.
+// heldLeases holds the leases of this process by their tokens.
 type heldLeases struct {
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards byToken and lastSeq
 	byToken map[uint64]heldURLLease
-	lastSeq uint64
+	lastSeq uint64 // heldURLLease.seq of the lease that was added last
 }
 
 func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldURLLease)} }
 
-// add keeps a lease of a partition, with its entry as it is kept there.
+// add records a lease of a partition. encodedEntry is the record on the server.
 func (h *heldLeases) add(p *client.Partition, l *storage.Lease, encodedEntry string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +36,7 @@ func (h *heldLeases) add(p *client.Partition, l *storage.Lease, encodedEntry str
 	h.byToken[l.Token] = heldURLLease{p, h.lastSeq, l.RobotsFor, encodedEntry, l.Sent}
 }
 
-// get returns what is known of a lease.
+// get returns what was recorded of a lease.
 func (h *heldLeases) get(token uint64) (l heldURLLease, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *heldLeases) get(token uint64) (l heldURLLease, ok bool) {
 	return l, ok
 }
 
-// update replaces what is known of a lease, unless it was removed meanwhile.
+// update replaces what was recorded of a lease, unless the lease was removed meanwhile.
 func (h *heldLeases) update(token uint64, l heldURLLease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *heldLeases) update(token uint64, l heldURLLease) {
 	}
 }
 
-// remove forgets a lease, and returns what was known of it: the zero value if nothing was.
+// remove removes a lease, and returns what was recorded of it: the zero value if nothing was.
 func (h *heldLeases) remove(token uint64) heldURLLease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *heldLeases) remove(token uint64) heldURLLease {
 	return l
 }
 
-// tokensByPartition returns the tokens of all leases, those first that were added last:
-// returned in that order, their URLs are in their queues as they were.
+// tokensByPartition returns the tokens of all leases by partition, the last added first. Leases
+// that are returned in this order leave their queues as they were.
 func (h *heldLeases) tokensByPartition() map[*client.Partition][]uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
-// Leases are returned by partition, the last first; one that was removed is not, and is
-// not brought back by an update that comes late.
+// tokensByPartition returns the tokens of each partition, the last added first, without removed ones.
+// A late update does not bring back a removed lease.
 func TestHeldLeases(t *testing.T) {
 	all := []*client.Partition{{}, {}}
 	h := newHeldLeases()
@@ -23,7 +23,7 @@ func TestHeldLeases(t *testing.T) {
 	removed.sent = true
 	h.update(2, removed)
 	if _, ok := h.get(2); ok {
-		t.Error("an update has brought a lease back that was removed")
+		t.Error("an update has brought back a removed lease")
 	}
 	if again := h.remove(2); again.Partition != nil {
 		t.Errorf("removed twice: %+v", again)
@@ -32,7 +32,7 @@ func TestHeldLeases(t *testing.T) {
 	l.sent = true
 	h.update(3, l)
 	if l, ok := h.get(3); !ok || !l.sent {
-		t.Errorf("%+v is not what it was updated to", l)
+		t.Errorf("%+v, want the updated lease", l)
 	}
 	tokens := h.tokensByPartition()
 	if want := []uint64{4, 0}; !slices.Equal(tokens[all[0]], want) {

@@ -14,15 +14,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// maxItemFingerprints is how many fingerprints are one item of a call: a few, for a call
-// has many items, and keeps its server busy.
+// maxItemFingerprints is how many fingerprints one item of a call holds. It is small because a call
+// has up to client.MaxBatchItems items, and keeps its server busy.
 const maxItemFingerprints = 16
 
-// importer adds what another store has dumped.
+// importer adds the dumps of another store.
 type importer struct{ client *client.Client }
 
-// Import implements storage.Importer. If it fails, some of it may have been done. A call
-// to a server whose answer was lost is made again, and does nothing twice.
+// Import implements storage.Importer. If it fails, some items may have been imported. A call whose
+// reply was lost is repeated, and adds nothing twice.
 func (i *importer) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
@@ -39,7 +39,9 @@ func (i *importer) Import(ctx context.Context, dumps []storage.OriginDump) error
 	batches := i.client.Partitions().Batches(len(items), func(k int) (string, []string) {
 		return items[k].origin.Host(), items[k].scriptArgs()
 	})
-	for _, b := range batches { // the calls of a partition are made one after another
+	// A partition remembers the id of its last call, so that the script recognises a repeated one.
+	// This suffices because the calls of a partition are sent one after another.
+	for _, b := range batches {
 		b.Args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.Args...)
 	}
 	err = i.client.SendBatches(ctx, batches, true, lua.Import, nil, func(int, byte, bool) error { return nil })
@@ -49,18 +51,20 @@ func (i *importer) Import(ctx context.Context, dumps []storage.OriginDump) error
 	return nil
 }
 
-// An importItem is what import.lua takes at a time.
+// An importItem is one item of a call of import.lua.
 type importItem struct {
-	kind   string
+	kind   string // "h" state of the host and hold, "u" a URL, "s" fingerprints
 	origin decorum.Origin
-	values []string
+	values []string // the arguments after the item's header
 }
 
+// scriptArgs returns the item as import.lua takes it: a header, and the values.
 func (i *importItem) scriptArgs() []string {
 	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.values))}, i.values...)
 }
 
-// appendImportItems appends the items of a dump, in their order.
+// appendImportItems appends the items of a dump: the host's state first, then URLs, then
+// fingerprints.
 func appendImportItems(c *client.ScriptClock, items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
 		hold := []string{c.TimeArg(p.HeldUntil), client.BoolArg(p.Suspended)}
@@ -79,7 +83,7 @@ func appendImportItems(c *client.ScriptClock, items []importItem, p *storage.Ori
 	return items
 }
 
-// storedURLArgs returns a URL as import.lua takes it.
+// storedURLArgs returns the values of an item of kind "u".
 func storedURLArgs(c *client.ScriptClock, k *storage.StoredEntry) []string {
 	e, lane, state, at, fingerprint := &k.Entry, schedule.LaneOf(&k.Entry), "q", c.TimeArg(k.NotBefore), ""
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// An import that is sent again, since no replica has confirmed it, leaves a hop of a
-// robots.txt, which no seen set knows, there once.
+// An import that is repeated, because no replica has confirmed it, queues a redirect of a robots.txt
+// once, although no seen set has its URL.
 func TestImportIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
@@ -24,7 +24,7 @@ func TestImportIsSentAgain(t *testing.T) {
 		imported <- s.Import(t.Context(), []storage.OriginDump{{Origin: stored[0].URL.Origin(), URLs: stored}})
 	}()
 	if err := <-stalled; err == nil {
-		t.Error("nothing has failed")
+		t.Error("OnStallChange got nil, want an error")
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
 	must(t, <-imported)

@@ -13,11 +13,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// An inspector reads what the servers hold of origins, and changes nothing.
+// An inspector reads what the servers hold of origins. It changes nothing. Each method reads in
+// chunks of chunkSize, so that no call keeps a server busy for long.
 type inspector struct{ client *client.Client }
 
-// Origins implements storage.Inspector, a portion at a time, in the order in which
-// the origins of a partition were met.
+// Origins implements storage.Inspector. It goes through the partitions in turn, and through the
+// origins of a partition in the order in which they were first added.
 func (n *inspector) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	return n.forEachOriginChunk(ctx, func(ctx context.Context, p *client.Partition, names []string) (bool, error) {
 		infos, err := n.readOriginInfos(ctx, p, names...)
@@ -33,7 +34,7 @@ func (n *inspector) Origins(ctx context.Context, yield func(storage.OriginInfo) 
 	})
 }
 
-// OriginNames implements storage.OriginLister, in the order of Origins.
+// OriginNames implements storage.OriginLister, in the same order as Origins.
 func (n *inspector) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return n.forEachOriginChunk(ctx, func(_ context.Context, _ *client.Partition, names []string) (bool, error) {
 		for _, name := range names {
@@ -46,8 +47,8 @@ func (n *inspector) OriginNames(ctx context.Context, yield func(decorum.Origin) 
 	})
 }
 
-// forEachOriginChunk calls visit with the names of origins, a portion of a partition at a
-// time, until visit returns false or an error.
+// forEachOriginChunk calls visit with up to chunkSize names of origins of a partition at a time,
+// until visit returns false or an error.
 func (n *inspector) forEachOriginChunk(
 	ctx context.Context, visit func(ctx context.Context, p *client.Partition, names []string) (more bool, err error),
 ) error {
@@ -57,6 +58,7 @@ func (n *inspector) forEachOriginChunk(
 	}
 	defer end()
 	for _, p := range n.client.Partitions() {
+		// The list a only grows at its end, so positions stay valid between chunks.
 		for from := int64(0); ; from += chunkSize {
 			names, err := n.client.ListChunk(ctx, p, "a", from, chunkSize)
 			if err != nil {
@@ -73,7 +75,8 @@ func (n *inspector) forEachOriginChunk(
 	return nil
 }
 
-// readOriginInfos returns what a partition holds of those origins that it knows.
+// readOriginInfos returns what a partition holds of the named origins. It leaves out origins that
+// were never added.
 func (n *inspector) readOriginInfos(
 	ctx context.Context, p *client.Partition, names ...string,
 ) (infos []storage.OriginInfo, err error) {
@@ -87,7 +90,7 @@ func (n *inspector) readOriginInfos(
 		if f.Err() != nil {
 			return f.Err()
 		}
-		infos = infos[:0] // of an earlier attempt
+		infos = infos[:0] // drop what an earlier attempt has read
 		for _, m := range all {
 			info, err := n.parseOriginInfo(m, now)
 			if err != nil {
@@ -100,7 +103,9 @@ func (n *inspector) readOriginInfos(
 	return infos, err
 }
 
+// parseOriginInfo returns what origin_info.lua returned of one origin. now is the server's time.
 func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.OriginInfo, err error) {
+	// The order of the reads is that of the elements in origin_info.lua.
 	f := client.NewReplyReader(m)
 	name := f.ReadString()
 	i.HeldUntil = n.client.ScriptClock().ToLocalTime(f.ReadInt(), now)
@@ -115,7 +120,7 @@ func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.Origin
 	return i, f.Err()
 }
 
-// Origin implements storage.Inspector.
+// Origin implements storage.Inspector. It returns false for an origin that was never added.
 func (n *inspector) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
@@ -129,15 +134,15 @@ func (n *inspector) Origin(ctx context.Context, o decorum.Origin) (storage.Origi
 	return infos[0], true, nil
 }
 
-// A laneRank is records of one rank in one lane.
+// A laneRank identifies one queue of an origin: the records of one rank in one lane.
 type laneRank struct {
 	lane schedule.LaneID
 	rank int64
 }
 
-// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
-// their leases run out. Portions are read by their place: what moves meanwhile may
-// be told twice, or not at all.
+// OriginURLsInState implements storage.Inspector. Leased URLs come first, because an expired lease
+// puts its URL at the head of its queue. Chunks are read by position: if the crawl runs meanwhile, a
+// URL that moves may be reported twice, or not at all.
 func (n *inspector) OriginURLsInState(
 	ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool,
 ) error {
@@ -171,8 +176,8 @@ func (n *inspector) OriginURLsInState(
 	return nil
 }
 
-// listOriginQueuesAndLeases returns which queues of an origin hold something, the records
-// that are leased, and the time of the server.
+// listOriginQueuesAndLeases returns the queues of an origin that hold records, the records of its
+// leases, and the server's time in its microseconds.
 func (n *inspector) listOriginQueuesAndLeases(
 	ctx context.Context, o decorum.Origin,
 ) (queues []laneRank, leased []string, now int64, err error) {
@@ -194,11 +199,12 @@ func (n *inspector) listOriginQueuesAndLeases(
 	return queues, leased, now, err
 }
 
-// forEachInQueue calls yield with the URLs of a queue. Records that make no sense are passed by.
+// forEachInQueue calls yield with each URL of a queue, until yield returns false. It skips records
+// that cannot be decoded. now is the server's time.
 func (n *inspector) forEachInQueue(
 	ctx context.Context, o decorum.Origin, l laneRank, now int64, yield func(storage.Entry, time.Time) bool,
 ) (more bool, err error) {
-	step := 1
+	step := 1 // elements of the reply for each record: a timed lane has the time before it
 	if l.lane.IsTimed() {
 		step = 2
 	}
@@ -228,8 +234,8 @@ func (n *inspector) forEachInQueue(
 	}
 }
 
-// forEachParked calls yield with each parked URL of an origin, within a call that has begun, until
-// yield returns false. Records that make no sense are passed by.
+// forEachParked calls yield with each parked URL of an origin, until yield returns false. It skips
+// records that cannot be decoded. The caller has begun a call.
 func (n *inspector) forEachParked(
 	ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool,
 ) error {
@@ -265,7 +271,8 @@ func (n *inspector) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err 
 	return seen, err
 }
 
-// SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
+// SeenURLFingerprints implements storage.Inspector. If URLs are added meanwhile, fingerprints may be
+// reported twice.
 func (n *inspector) SeenURLFingerprints(
 	ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool,
 ) error {
@@ -274,6 +281,7 @@ func (n *inspector) SeenURLFingerprints(
 		return err
 	}
 	defer end()
+	// Each script call returns one bucket, and how many there are by now.
 	for i, parts := 0, int64(1); int64(i) < parts; i++ {
 		var fingerprints []string
 		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m client.Reply) error {

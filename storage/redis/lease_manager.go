@@ -17,17 +17,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// leaseManager renews and ends the leases that this process has.
+// leaseManager renews, marks, acks and returns the leases that this process holds.
 type leaseManager struct {
 	client           *client.Client
 	held             *heldLeases
 	ttls             *leaseTTLRecorder
-	interruptedDelay time.Duration // how long a host rests at least whose visit was cut short
+	interruptedDelay time.Duration // how long a host rests at least after a visit that was cut short
 	beforeAck        func() error  // Options.BeforeAck
 	coalescer        callCoalescer // of beforeAck
 }
 
-// Renew implements storage.Store.
+// Renew implements storage.Store. If ttl is longer than any lease before, a replica confirms that
+// first.
 func (h *leaseManager) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
 	ctx, end, err := h.client.BeginCall(ctx)
 	if err != nil {
@@ -50,7 +51,7 @@ func (h *leaseManager) Renew(ctx context.Context, l storage.Lease, now time.Time
 	return nil
 }
 
-// MarkSent implements storage.Store. It is as safe as Add, at once.
+// MarkSent implements storage.Store. The mark is as durable as what Add adds: no Flush is needed.
 func (h *leaseManager) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	ctx, end, err := h.client.BeginCall(ctx)
 	if err != nil {
@@ -79,8 +80,8 @@ func (h *leaseManager) MarkSent(ctx context.Context, l storage.Lease, sent bool)
 	return nil
 }
 
-// Ack implements storage.Store. An ack that had to be sent again is not called
-// stale: the lease may have been ended by the first.
+// Ack implements storage.Store. It calls BeforeAck first. An ack that had to be repeated does not
+// count as stale: the first attempt may have ended the lease, and its reply was lost.
 func (h *leaseManager) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
@@ -93,6 +94,7 @@ func (h *leaseManager) Ack(ctx context.Context, acks []storage.Ack) error {
 	if len(acks) == 0 {
 		return nil
 	}
+	// Acks that wait for BeforeAck at the same time share one call.
 	if err := h.coalescer.do(h.beforeAck); err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}
@@ -100,7 +102,7 @@ func (h *leaseManager) Ack(ctx context.Context, acks []storage.Ack) error {
 		a := &acks[i]
 		return a.Lease.URL.Origin().Host(), ackArgs(h.client.ScriptClock(), a, h.held.remove(a.Lease.Token))
 	})
-	var mu sync.Mutex
+	var mu sync.Mutex // guards stale and longDelays
 	var stale []error
 	var longDelays []*storage.Ack
 	err = h.client.SendBatches(ctx, batches, false, lua.Ack, nil, func(i int, reply byte, retried bool) error {
@@ -123,12 +125,12 @@ func (h *leaseManager) Ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(append(stale, err)...)
 }
 
-// A server that takes over may not know of the last acks. The fence makes up for the delays
-// after these, unless they are longer: those are sent again, until a replica has confirmed
-// them.
+// A replica that takes over may lack the last acks. Its fence (see lease.lua) makes up for the
+// delays of these acks that are not longer than itself. Longer delays are sent once more, until a
+// replica has confirmed them.
 
-// mustReplicateHostDue reports whether an ack delays its host for longer than a server that
-// takes over gives nothing out.
+// mustReplicateHostDue reports whether an ack delays its host for longer than the pause in which a
+// replica that takes over gives no lease.
 func (h *leaseManager) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
@@ -137,7 +139,7 @@ func (h *leaseManager) mustReplicateHostDue(a *storage.Ack) bool {
 	return a.HostState.LostVisitDelay > failoverDelay || h.client.ScriptClock().Until(a.HostState.Due) > failoverDelay
 }
 
-// replicateDueTimes has replicas confirm the due times that acks have given their hosts.
+// replicateDueTimes waits until replicas have confirmed the due times that acks have set.
 func (h *leaseManager) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
@@ -146,8 +148,8 @@ func (h *leaseManager) replicateDueTimes(ctx context.Context, acks []*storage.Ac
 	return h.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 }
 
-// ackArgs returns an ack as ack.lua takes it. An entry that is in no seen set stays a hop
-// of a robots.txt, and one that was marked as sent stays so.
+// ackArgs returns the arguments of ack.lua for one ack. held is what this process recorded of the
+// lease: RobotsFor and Sent come from there, because callers may not change them.
 func ackArgs(c *client.ScriptClock, a *storage.Ack, held heldURLLease) []string {
 	e := a.Lease.Entry
 	if held.Partition != nil {
@@ -172,12 +174,14 @@ func ackArgs(c *client.ScriptClock, a *storage.Ack, held heldURLLease) []string 
 	return append(append(args, "1"), hostStateArgs(c, a.HostState)...)
 }
 
-// damagedLeaseAckArgs returns an ack, as ack.lua takes it, of a lease whose record makes no sense.
+// damagedLeaseAckArgs returns the arguments of ack.lua that end the lease of a damaged record
+// without keeping it.
 func damagedLeaseAckArgs(token uint64, origin string) []string {
 	return []string{strconv.FormatUint(token, 10), origin, "done", "0", "", "0", "", "", "0", "", "0", "0", "0", ""}
 }
 
-// returnAll gives all leases back that this process has, within a call or at its close.
+// returnAll returns all leases of this process to their queues, with the last lease first, and lets
+// their hosts rest. The caller has begun a call, or closes the client.
 func (h *leaseManager) returnAll(ctx context.Context) error {
 	tokens := h.held.tokensByPartition()
 	partitions := slices.Collect(maps.Keys(tokens))
@@ -188,7 +192,7 @@ func (h *leaseManager) returnAll(ctx context.Context) error {
 				args = append(args, strconv.FormatUint(token, 10))
 			}
 			if _, _, err := h.client.RunUpdate(ctx, p, false, lua.ReturnLeases, args...); err != nil {
-				return fmt.Errorf("leases run out by themselves: %w", err)
+				return fmt.Errorf("cannot return leases, which end when they expire: %w", err)
 			}
 		}
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// Of two processes that wait for a host the one that was slower leaves the next ones to
-// the other for a moment, but none for long.
+// Of two processes that wait for a host, the slower one leaves the next due time to the faster one for
+// a moment, and then leases the host if the faster one has not.
 func TestSlowerProcessBacksOff(t *testing.T) {
 	t.Parallel()
 	c, prefix := redistest.StartClusterForTest(t, 1, 0), newPrefix()
@@ -27,7 +27,7 @@ func TestSlowerProcessBacksOff(t *testing.T) {
 	}
 	_, sooner, err := fast.Lease(t.Context(), time.Now(), time.Minute, 0)
 	if err != nil || sooner.Until.Before(due) || !later.Until.After(sooner.Until) {
-		t.Errorf("the host is due at %v, the faster one comes at %v, the slower one at %v (%v)", due, sooner.Until, later.Until, err)
+		t.Errorf("the host is due at %v, the faster process waits until %v, the slower one until %v (%v)", due, sooner.Until, later.Until, err)
 	}
-	waitForLease(t, slow, time.Minute) // the other does not come
+	waitForLease(t, slow, time.Minute) // the faster process takes nothing
 }

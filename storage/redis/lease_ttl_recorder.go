@@ -10,35 +10,40 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A leaseTTLRecorder has partitions note how long leases may run.
+// A leaseTTLRecorder records in partitions how long leases may run, and remembers what they have
+// recorded.
+//
+// A replica that takes over may lack all leases that the master has given. It waits until they must
+// have expired, which it can if it knows how long they run. The longest lease is therefore recorded,
+// and confirmed by a replica, before the first such lease is given.
 type leaseTTLRecorder struct {
 	client  *client.Client
 	timeout time.Duration // Options.Timeout
 
-	mu       sync.Mutex // guards recorded
-	recorded map[*client.Partition]time.Duration
+	mu       sync.Mutex                          // guards recorded
+	recorded map[*client.Partition]time.Duration // the longest lease that a partition has recorded
 }
 
 func newLeaseTTLRecorder(c *client.Client, timeout time.Duration) *leaseTTLRecorder {
 	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*client.Partition]time.Duration)}
 }
 
-// maxTTL returns how long leases may run, as far as p is known to have noted; 0 if it is not.
+// maxTTL returns the longest lease that p is known to have recorded, or 0.
 func (r *leaseTTLRecorder) maxTTL(p *client.Partition) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded[p]
 }
 
-// raise remembers that p, and a replica of it, has noted that leases may run for ttl.
+// raise remembers that p and a replica have recorded ttl.
 func (r *leaseTTLRecorder) raise(p *client.Partition, ttl time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recorded[p] = max(r.recorded[p], ttl)
 }
 
-// tryRecord calls those partitions once that are not known to have noted that leases may
-// run for ttl. Servers that do not answer are passed over. It changes partitions.
+// tryRecord records ttl in those partitions that are not known to have recorded it. It calls each
+// once, and skips servers that do not answer. It modifies the slice partitions.
 func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*client.Partition, ttl time.Duration) error {
 	partitions = slices.DeleteFunc(partitions, func(p *client.Partition) bool { return r.maxTTL(p) >= ttl })
 	if len(partitions) == 0 {
@@ -54,7 +59,8 @@ func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*client.P
 	return nil
 }
 
-// record calls p until it has noted that leases may run for ttl, if it is not known to have.
+// record records ttl in p, unless p is known to have recorded it. It repeats the call until it
+// succeeds.
 func (r *leaseTTLRecorder) record(ctx context.Context, p *client.Partition, ttl time.Duration) error {
 	if r.maxTTL(p) >= ttl {
 		return nil
@@ -66,13 +72,13 @@ func (r *leaseTTLRecorder) record(ctx context.Context, p *client.Partition, ttl 
 	return err
 }
 
-// A connection that is silent is asked for a sign of life after pingInterval at the latest,
-// and is lost after Options.Timeout.
+// pingInterval is the longest time after which a silent connection is pinged. The connection is lost
+// if the server does not answer for Options.Timeout.
 const pingInterval = 2 * time.Second
 
-// arg returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
-// may give leases yet when it has been replaced: when it goes on it may answer who has asked
-// by a connection that is not lost. So for that long a server that takes over waits, too.
+// arg returns the argument of record_lease_ttl.lua: ttl, pingInterval and the timeout. A master that
+// was paused or cut off may give leases after it was replaced: when it resumes, it may answer calls
+// on a connection that is not lost yet. A replica that takes over waits for that time, too.
 func (r *leaseTTLRecorder) arg(ttl time.Duration) string {
 	return client.DurationArg(ttl + pingInterval + r.timeout)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// How long leases may run is recorded once by each partition, with what a master may give
-// that was replaced, and never less than before.
+// Each partition records the longest lease, with the time for which a replaced master may still give
+// leases added. A shorter one does not replace it.
 func TestLeaseTTLRecorder(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartClusterForTest(t, 1, 0)
@@ -21,7 +21,7 @@ func TestLeaseTTLRecorder(t *testing.T) {
 		t.Helper()
 		text := must1(cluster.Nodes()[0].Do(t.Context(), "HGET", p.Key("m"), "longest"))
 		if us := must1(strconv.ParseInt(text, 10, 64)); time.Duration(us)*time.Microsecond != want+pingInterval+time.Second || r.maxTTL(p) != want {
-			t.Errorf("%s µs are recorded, and %v is known, want %v", text, r.maxTTL(p), want)
+			t.Errorf("%s µs are recorded, and maxTTL returns %v, want %v", text, r.maxTTL(p), want)
 		}
 	}
 	must(t, r.record(t.Context(), all[0], time.Minute))

@@ -11,16 +11,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// noteCacheTTL bounds how long a note is kept in memory, whatever the servers say.
+// noteCacheTTL is how long a note stays in memory at most, even if no server reports a change.
 const noteCacheTTL = time.Minute
 
-// noteStore keeps the notes of origins on the servers, and those that were read in memory.
+// noteStore stores the notes of origins on the servers, and caches in memory those that were read.
 type noteStore struct{ client *client.Client }
 
-// ReadNote implements storage.Store. What was read before is in memory, until the server
-// says that one of the origin's notes has changed, or the connection to it is lost: a
-// connection that is silent for a second is asked for a sign of life, and is lost after
-// Options.Timeout.
+// ReadNote implements storage.Store. It returns a cached note until the server reports that a note
+// of the origin has changed, or the connection is lost. A connection that is silent for one second
+// is pinged, and is lost after Options.Timeout.
 func (n *noteStore) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
@@ -30,12 +29,12 @@ func (n *noteStore) ReadNote(ctx context.Context, o decorum.Origin, key string) 
 	return n.get(ctx, o, key)
 }
 
-// get is ReadNote within a call that has begun.
+// get is ReadNote without BeginCall: the caller has begun a call.
 func (n *noteStore) get(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
 	return n.client.CachedHashField(ctx, n.client.PartitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
 }
 
-// OriginNotes implements storage.Inspector, one value at a time: they may be large.
+// OriginNotes implements storage.Inspector. It reads one value at a time, because notes may be large.
 func (n *noteStore) OriginNotes(
 	ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool,
 ) error {
@@ -53,6 +52,7 @@ func (n *noteStore) OriginNotes(
 		if err != nil {
 			return err
 		}
+		// A nil value means that the note was deleted after the names were read.
 		if value != nil && !yield(key, value) {
 			return nil
 		}
@@ -60,12 +60,12 @@ func (n *noteStore) OriginNotes(
 	return nil
 }
 
-// SetNote implements storage.Store. Who leases a URL after it was acked by who set a
-// note of its origin before reads that note: by the connection by which it is told of
-// the lease it was told of the note before.
+// SetNote implements storage.Store. A process that leases a URL reads all notes of its origin that
+// were set before another process acked or added that URL: the connection that delivers the lease
+// has delivered the report of the changed notes before.
 func (n *noteStore) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
 	if len(value) > storage.MaxNoteBytes {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
+		return fmt.Errorf("note %s of %v: %d bytes, at most %d are allowed", key, o, len(value), storage.MaxNoteBytes)
 	}
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
@@ -80,15 +80,15 @@ func (n *noteStore) SetNote(ctx context.Context, o decorum.Origin, key string, v
 	if _, _, err = n.client.RunUpdate(ctx, p, true, lua.SetNote, args...); err != nil {
 		return err
 	}
-	// The call may have gone by a connection of its own. When the one that reads notes
-	// has answered, it has told that the note is another, too.
+	// The call may have used another connection than the one that reads notes. When that one has
+	// answered a command, it has reported the changed note, too.
 	return n.client.AwaitInvalidation(ctx, p, notesKey(o))
 }
 
-// notesKey returns the key of the notes of an origin, in its partition.
+// notesKey returns the key of the notes of an origin, without the prefix of its partition.
 func notesKey(o decorum.Origin) string { return "n:" + originKeyPart(o) }
 
-// originKeyPart returns what stands for an origin in keys: nothing for the zero one.
+// originKeyPart returns the name of an origin in keys: empty for the zero Origin.
 func originKeyPart(o decorum.Origin) string {
 	if o.IsZero() {
 		return ""

@@ -16,7 +16,7 @@ import (
 
 var shopOrigin = must1(decorum.ParseURL("https://shop.example/")).Origin()
 
-// wantNote wants a note to be so.
+// wantNote fails the test unless the note "rules" of shopOrigin has the value want.
 func wantNote(t *testing.T, s *Store, want string) {
 	t.Helper()
 	if got := must1(s.ReadNote(t.Context(), shopOrigin, "rules")); string(got) != want {
@@ -24,7 +24,7 @@ func wantNote(t *testing.T, s *Store, want string) {
 	}
 }
 
-// countHGETs returns how often servers were asked for a field of a hash.
+// countHGETs returns how many HGET commands the servers have carried out.
 func countHGETs(t *testing.T, c *redistest.Cluster) (n int) {
 	t.Helper()
 	calls := regexp.MustCompile(`cmdstat_hget:calls=(\d+)`)
@@ -37,8 +37,8 @@ func countHGETs(t *testing.T, c *redistest.Cluster) (n int) {
 	return n
 }
 
-// A note is read once, however often it is asked for, until somebody changes it. Who
-// changed it reads the new one at once, and so does who leases what it added since.
+// A note is read from the server once, until a process changes it. That process sees the new note
+// immediately, and so does a process that leases a URL that the other has added since.
 func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
@@ -51,7 +51,7 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 		wantNote(t, b, "none")
 	}
 	if n := countHGETs(t, c) - before; n > 0 {
-		t.Errorf("servers were asked %d times for 1000 readings of a note that was read before", n)
+		t.Errorf("%d HGET commands for 1000 reads of a cached note, want 0", n)
 	}
 	for i := range 100 {
 		now := fmt.Sprint("version ", i)
@@ -65,11 +65,11 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 	}
 	must(t, b.SetNote(t.Context(), shopOrigin, "rules", nil))
 	if v := must1(b.ReadNote(t.Context(), shopOrigin, "rules")); v != nil {
-		t.Errorf("the note was deleted, and is %q", v)
+		t.Errorf("the deleted note is %q", v)
 	}
 }
 
-// What was read by a connection that is lost is read again.
+// Notes are read again after the connection that has read them is lost.
 func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -85,17 +85,17 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("new")))
 	wantNote(t, b, "new")
 
-	must(t, server.Signal(syscall.SIGSTOP)) // the connection stays, and is silent
+	must(t, server.Signal(syscall.SIGSTOP)) // the connection stays open, and is silent
 	silent := time.Now()
 	for asked := t.Context(); ; {
 		ctx, cancel := context.WithTimeout(asked, 50*time.Millisecond)
 		_, err := b.ReadNote(ctx, shopOrigin, "rules")
 		cancel()
 		if err != nil {
-			break // nobody goes on with it for ever
+			break // the cached note is no longer used
 		}
 		if time.Since(silent) > time.Minute {
-			t.Fatal("a note is still told from memory when the server has been silent for a minute")
+			t.Fatal("a cached note is still used after the server has been silent for one minute")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -104,7 +104,7 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 	wantNote(t, b, "newest")
 }
 
-// Where a server cannot say what has changed, notes are read each time.
+// If a server does not allow CLIENT, each read of a note goes to the server.
 func TestNotesWithoutTracking(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0, "--rename-command", "CLIENT", "")

@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// wantOpenError wants Open to fail, and its error to say why.
+// wantOpenError fails the test unless Open returns an error that contains want.
 func wantOpenError(t *testing.T, opts Options, want string) {
 	t.Helper()
 	opts.Timeout = time.Second
@@ -28,6 +28,7 @@ func wantOpenError(t *testing.T, opts Options, want string) {
 	}
 }
 
+// Open returns an error that names the invalid option.
 func TestOpenRefusesOptionsThatMakeNoSense(t *testing.T) {
 	at := []string{"127.0.0.1:1"}
 	for why, opts := range map[string]Options{
@@ -41,6 +42,7 @@ func TestOpenRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// Open returns an error that names the requirement that the servers do not meet.
 func TestOpenSaysWhatServersLack(t *testing.T) {
 	t.Parallel()
 	t.Run("replicas", func(t *testing.T) {
@@ -50,7 +52,7 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: 8})
 		must(t, err)
 		must(t, s.Close())
-		for _, n := range []int{1, 9, 64} { // the first partition may be another
+		for _, n := range []int{1, 9, 64} { // the first partition may have another hash tag
 			wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: n}, "was made with partitions 8")
 		}
 		_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "requirepass", "secret")
@@ -82,7 +84,7 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 	})
 }
 
-// Who waits for servers that do not answer may stop that, however long calls may take.
+// The end of its context ends Open while servers do not answer, whatever Timeout is.
 func TestOpenIsCanceled(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -100,18 +102,18 @@ func TestOpenIsCanceled(t *testing.T) {
 			t.Errorf("%v, want that the servers do not answer", err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("it still waits after a minute")
+		t.Error("Open still waits after one minute")
 	}
 }
 
-// A store outlives the context that it was opened with, and so do its connections.
+// A store and its connections outlive the context that was given to Open.
 func TestOpenOutlivesItsContext(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := must1(Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Durability: DurabilityNone}))
 	t.Cleanup(func() { s.Close() })
-	connections := func() int { // that were ever made
+	connections := func() int { // number of connections that the server has ever accepted
 		return int(serverNumber(t, c.Nodes()[0], "stats", "total_connections_received"))
 	}
 	must1(s.Counts(t.Context()))
@@ -119,11 +121,11 @@ func TestOpenOutlivesItsContext(t *testing.T) {
 	cancel()
 	must1(s.Counts(t.Context()))
 	if newConnections := connections() - before - 1; newConnections != 0 {
-		t.Errorf("%d connections were made anew", newConnections)
+		t.Errorf("%d connections were made after the context ended, want 0", newConnections)
 	}
 }
 
-// A store is closed though no server answers, however long calls may take.
+// Close returns although no server answers, whatever Timeout is.
 func TestCloseWithoutServers(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
@@ -141,6 +143,6 @@ func TestCloseWithoutServers(t *testing.T) {
 			t.Errorf("%v, want that the servers do not answer", err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("it was not closed in a minute")
+		t.Error("Close still waits after one minute")
 	}
 }

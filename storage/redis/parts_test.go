@@ -16,10 +16,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// Each part of a Store works without one, on a client.
+// The tests below use the parts of a Store without the Store, on a client.
 
-// openTestClient opens the client of a store of its own on a server of its own, whose
-// time is what the client's clock is told.
+// openTestClient opens the client of a new store on a new server, whose time is set by
+// ScriptClock.AdvanceTo.
 func openTestClient(t *testing.T) *client.Client {
 	t.Helper()
 	return openTestClientOn(t, redistest.StartClusterForTest(t, 1, 0), newPrefix())
@@ -36,7 +36,8 @@ func openTestClientOn(t *testing.T, cluster *redistest.Cluster, prefix string) *
 	return c
 }
 
-// Notes are read as they were set, an empty one too, and are no larger than a note may be.
+// Notes are read as they were set, also empty ones. SetNote refuses a note of more than
+// storage.MaxNoteBytes.
 func TestNoteStore(t *testing.T) {
 	t.Parallel()
 	n := &noteStore{openTestClient(t)}
@@ -45,7 +46,7 @@ func TestNoteStore(t *testing.T) {
 	must(t, n.SetNote(t.Context(), shopOrigin, "gone", []byte("soon")))
 	must(t, n.SetNote(t.Context(), shopOrigin, "gone", nil))
 	if v := must1(n.ReadNote(t.Context(), shopOrigin, "gone")); v != nil {
-		t.Errorf("a note that was deleted is %q", v)
+		t.Errorf("the deleted note is %q", v)
 	}
 	got := map[string]string{}
 	must(t, n.OriginNotes(t.Context(), shopOrigin, func(key string, value []byte) bool {
@@ -56,11 +57,11 @@ func TestNoteStore(t *testing.T) {
 		t.Errorf("notes %v, want %v", got, want)
 	}
 	if err := n.SetNote(t.Context(), shopOrigin, "large", make([]byte, storage.MaxNoteBytes+1)); err == nil {
-		t.Error("a note was set that is larger than a note may be")
+		t.Error("SetNote accepted a note that is too large")
 	}
 }
 
-// importTestPages imports n pages of shopOrigin that are in a state.
+// importTestPages imports n pages of shopOrigin in the given state.
 func importTestPages(t *testing.T, c *client.Client, n int, state storage.EntryState, due time.Time) {
 	t.Helper()
 	d := storage.OriginDump{Origin: shopOrigin}
@@ -75,7 +76,7 @@ func importTestPages(t *testing.T, c *client.Client, n int, state storage.EntryS
 	must(t, (&importer{c}).Import(t.Context(), []storage.OriginDump{d}))
 }
 
-// What an importer has added an inspector reads, in portions.
+// An inspector reads what an importer has added, in chunks.
 func TestImporterAndInspector(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
@@ -92,7 +93,7 @@ func TestImporterAndInspector(t *testing.T) {
 		must(t, n.OriginURLsInState(t.Context(), shopOrigin, state, func(e storage.Entry, at time.Time) bool {
 			got[e.URL.String()] = true
 			if state == storage.StateAwaitingRevisit && !at.Equal(due) {
-				t.Errorf("%v is to be visited again at %v, want %v", e.URL, at, due)
+				t.Errorf("the revisit of %v is due at %v, want %v", e.URL, at, due)
 			}
 			return true
 		}))
@@ -121,8 +122,7 @@ func TestImporterAndInspector(t *testing.T) {
 	}
 }
 
-// Parked URLs that match are queued, each once, whatever was parked meanwhile; the others
-// stay parked.
+// UnparkMatchingURLs queues each matching URL once; the others stay parked.
 func TestParkingUnpark(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
@@ -135,15 +135,15 @@ func TestParkingUnpark(t *testing.T) {
 	left := 0
 	must(t, (&inspector{c}).forEachParked(t.Context(), shopOrigin, func(storage.Entry, time.Time) bool { left++; return true }))
 	if unparked != 30 || left != 270 {
-		t.Errorf("%d were queued and %d are parked, want 30 and 270", unparked, left)
+		t.Errorf("%d URLs were queued and %d are parked, want 30 and 270", unparked, left)
 	}
 	must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(storage.Entry) bool { return true }))
 	if o := must1(k.parkedOrigins(t.Context())); len(o) > 0 {
-		t.Errorf("origins with parked URLs are %v, when none is parked", o)
+		t.Errorf("origins with parked URLs are %v, want none", o)
 	}
 }
 
-// A page that was modified since its last visit is visited earlier; one that was not stays.
+// A page that was modified since its last visit becomes due now; one that was not keeps its due time.
 func TestParkingReschedule(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
@@ -173,15 +173,15 @@ func TestParkingReschedule(t *testing.T) {
 	}
 }
 
-// newTestURLLeaser returns a urlLeaser and a holder of its leases.
+// newTestURLLeaser returns a urlLeaser and the leaseManager of its leases.
 func newTestURLLeaser(c *client.Client) (*urlLeaser, *leaseManager) {
 	held, ttls := newHeldLeases(), newLeaseTTLRecorder(c, time.Second)
 	return &urlLeaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls, onDamaged: func(error) {}},
 		&leaseManager{client: c, held: held, ttls: ttls, beforeAck: func() error { return nil }}
 }
 
-// importTestHosts imports a POST of each of so many hosts, each due a second after the one
-// before; the first is due then.
+// importTestHosts imports a POST request for each of n hosts. The first host is due at first, and each
+// other one a second after the one before.
 func importTestHosts(t *testing.T, c *client.Client, n int, first time.Time) {
 	t.Helper()
 	var dumps []storage.OriginDump
@@ -194,8 +194,8 @@ func importTestHosts(t *testing.T, c *client.Client, n int, first time.Time) {
 	must(t, (&importer{c}).Import(t.Context(), dumps))
 }
 
-// A urlLeaser takes leases of the hosts first that are due longest, whatever their partitions,
-// and says when the next host is due. A record that makes no sense is given up.
+// A urlLeaser leases the URLs of the hosts first that have been due for longest, whatever their
+// partitions, and returns when the next host is due. It drops a record that cannot be decoded.
 func TestURLLeaser(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
@@ -233,14 +233,14 @@ func TestURLLeaser(t *testing.T) {
 	_, _, err := c.RunUpdate(t.Context(), c.PartitionOfHost("odd.example"), false, lua.Add, args...)
 	must(t, err)
 	if leases, _, err := l.Lease(t.Context(), now, time.Minute, 1); err != nil || len(leases) > 0 || len(damaged) != 1 {
-		t.Errorf("leases %v, error %v, and told of %v; want to be told of one record", leases, err, damaged)
+		t.Errorf("leases %v, error %v, damaged records %v; want one damaged record", leases, err, damaged)
 	}
 	if sum, _ := c.Partitions().Total(); sum.LeasedURLs != due || sum.QueuedURLs != hosts-due {
 		t.Errorf("%d URLs are leased and %d queued, want %d and %d", sum.LeasedURLs, sum.QueuedURLs, due, hosts-due)
 	}
 }
 
-// A leaseManager renews, marks and ends the leases that are held, and returns the others.
+// A leaseManager renews, marks and acks leases, and returns the ones that are left.
 func TestLeaseManager(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
@@ -256,7 +256,7 @@ func TestLeaseManager(t *testing.T) {
 	acks := []storage.Ack{{Lease: leases[0]}}
 	h.beforeAck = func() error { return errors.New("the disk is full") }
 	if err := h.Ack(t.Context(), acks); err == nil {
-		t.Error("an ack is made though what must be before it has failed")
+		t.Error("Ack succeeds although BeforeAck has failed")
 	}
 	h.beforeAck = func() error { return nil }
 	must(t, h.Ack(t.Context(), acks))
@@ -274,12 +274,11 @@ func TestLeaseManager(t *testing.T) {
 		sent[one.URL.String()] = one.Sent
 	}
 	if want := map[string]bool{leases[1].URL.String(): true, leases[2].URL.String(): false}; !maps.Equal(sent, want) {
-		t.Errorf("leased again, and sent: %v, want %v", sent, want)
+		t.Errorf("URLs leased again, and whether they are marked as sent: %v, want %v", sent, want)
 	}
 }
 
-// What others have changed is seen when the interval has passed, or at once when all are
-// asked.
+// A summaryRefresher sees changes of other processes after its interval, or at once with refreshAll.
 func TestSummaryRefresher(t *testing.T) {
 	t.Parallel()
 	cluster, prefix := redistest.StartClusterForTest(t, 1, 0), newPrefix()
@@ -293,7 +292,7 @@ func TestSummaryRefresher(t *testing.T) {
 	r := &summaryRefresher{client: c, interval: time.Hour}
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	importTestHosts(t, other, 2, begin)
-	must(t, r.refreshChanged(t.Context())) // nothing was asked before
+	must(t, r.refreshChanged(t.Context())) // the first call refreshes all partitions
 	queued(2)
 	importTestHosts(t, other, 4, begin)
 	must(t, r.refreshChanged(t.Context()))

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// openServerClock opens a store of which the servers tell the time.
+// openServerClock opens a store that goes by the servers' clocks.
 func openServerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
 	t.Helper()
 	opts.Addresses, opts.Prefix = c.Addrs(), prefix
@@ -41,7 +41,7 @@ func pageEntry(url string) storage.Entry {
 	return storage.Entry{URL: must1(decorum.ParseURL(url)), PriorityClass: storage.ClassNormal, Source: storage.SourceLink}
 }
 
-// pageEntries returns n entries of each of so many hosts.
+// pageEntries returns n entries for each host.
 func pageEntries(hosts, n int) (entries []storage.Entry) {
 	for h := range hosts {
 		for i := range n {
@@ -51,24 +51,24 @@ func pageEntries(hosts, n int) (entries []storage.Entry) {
 	return entries
 }
 
-// A testProcess is one process of several on a store.
+// A testProcess stands for one of several processes with the same store open.
 type testProcess struct {
 	*Store
 	visits int
 }
 
-// A visitLog is what several visitors have done, as a site would see it.
+// A visitLog records the visits of several processes, and checks that they are polite.
 type visitLog struct {
 	testing.TB
 	delay time.Duration
 
-	mu      sync.Mutex
-	active  map[string]bool
-	endedAt map[string]time.Time
-	visits  map[string]int
+	mu      sync.Mutex           // guards active, endedAt and visits
+	active  map[string]bool      // by host: whether a visit is under way
+	endedAt map[string]time.Time // by host: the end of its last visit
+	visits  map[string]int       // by URL
 }
 
-// visitAll visits until nothing is left. A visit ends with the host's rest.
+// visitAll visits URLs until none is left. After each visit the host rests for d.delay.
 func (d *visitLog) visitAll(v *testProcess) {
 	for {
 		leases, next, err := v.Lease(d.Context(), time.Now(), time.Minute, 2)
@@ -99,7 +99,7 @@ func (d *visitLog) recordStart(l storage.Lease) {
 	defer d.mu.Unlock()
 	host := l.URL.Origin().Host()
 	if d.active[host] {
-		d.Errorf("%s is visited by two", host)
+		d.Errorf("%s has two visits at a time", host)
 	}
 	if since := time.Since(d.endedAt[host]); since < d.delay {
 		d.Errorf("%s is visited after %v, want %v", host, since, d.delay)
@@ -116,7 +116,7 @@ func (d *visitLog) recordEnd(l storage.Lease) {
 	d.visits[l.URL.String()]++
 }
 
-// Four processes on one store visit each URL once, and each host as one would.
+// Four processes on one store visit each URL once, and are together as polite as one process.
 func TestFourProcesses(t *testing.T) {
 	t.Parallel()
 	const hosts, each = 60, 8
@@ -130,7 +130,7 @@ func TestFourProcesses(t *testing.T) {
 	results, err := visitors[0].Add(t.Context(), pageEntries(hosts, each), 0)
 	must(t, err)
 	if n := storage.CountAdded(results); n != hosts*each {
-		t.Fatalf("%d were added, want %d", n, hosts*each)
+		t.Fatalf("%d URLs were added, want %d", n, hosts*each)
 	}
 	var wg sync.WaitGroup
 	for _, v := range visitors {
@@ -138,7 +138,7 @@ func TestFourProcesses(t *testing.T) {
 	}
 	wg.Wait()
 	if len(d.visits) != hosts*each {
-		t.Errorf("%d were visited, want %d", len(d.visits), hosts*each)
+		t.Errorf("%d URLs were visited, want %d", len(d.visits), hosts*each)
 	}
 	for u, n := range d.visits {
 		if n != 1 {

@@ -16,11 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A Store is a storage.Store and a storage.Inspector on Redis Cluster. Use Open.
-// Any number of processes may have the same store open. Its parts have most of its methods.
+// A Store is a storage.Store, a storage.Inspector and a storage.Importer on Redis Cluster. Open
+// returns one. Any number of processes may have the same store open. All methods may be called
+// at the same time. Most of them are those of its embedded parts.
 type Store struct {
 	client       *client.Client
-	flushTimeout time.Duration // how long a Flush waits for servers
+	flushTimeout time.Duration // how long Flush waits for servers that do not answer
 
 	urlLeaser
 	leaseManager
@@ -37,8 +38,9 @@ var (
 	_ storage.Importer  = (*Store)(nil)
 )
 
-// Add implements storage.Store. If it fails, some entries may have been queued: of
-// those it says Duplicate when it is called again.
+// Add implements storage.Store. It returns when a replica has confirmed all entries, unless
+// Options.Durability is DurabilityNone. If it fails, some entries may have been queued; another
+// call with the same entries returns Duplicate for them.
 func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
@@ -48,6 +50,8 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		return nil, err
 	}
 	defer end()
+	// Each item of a batch holds the arguments that add.lua takes for one entry. Entries with
+	// RobotsFor set have no fingerprint: they bypass the seen set.
 	batches := s.client.Partitions().Batches(len(entries), func(i int) (string, []string) {
 		e := &entries[i]
 		o, fingerprint := e.URL.Origin(), ""
@@ -72,7 +76,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	return results, nil
 }
 
-// addReplies are the letters that add.lua returns.
+// addReplies maps the letters that add.lua returns to outcomes.
 var addReplies = map[byte]storage.AddOutcome{'a': storage.Added, 'k': storage.Duplicate, 'o': storage.OverLimit}
 
 // Hold implements storage.Store.
@@ -101,20 +105,21 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	return all.Counts, nil
 }
 
-// SharedLimits returns the limits that all processes keep to together that have the store
-// open. They can be used until Close.
+// SharedLimits returns the limits that all processes of this store share. They can be used until
+// Close.
 func (s *Store) SharedLimits() *coord.SharedCrawlLimits { return coord.NewSharedLimits(s.client) }
 
-// SharedValues returns the values that all processes read that have the store open. They
-// can be used until Close.
+// SharedValues returns the values that all processes of this store share. They can be used until
+// Close.
 func (s *Store) SharedValues() *coord.SharedValues { return coord.NewSharedValues(s.client) }
 
-// flushTimeouts is how many times Options.Timeout a Flush waits for servers that
-// do not answer: replicas take over in less.
+// flushTimeouts is how long Flush waits for servers that do not answer, as a multiple of
+// Options.Timeout. A replica takes over in less time.
 const flushTimeouts = 6
 
-// Flush implements storage.Store: what is not where Options.Durability wants it
-// yet is waited for, though not for good: then it returns storage.ErrWriteStalled.
+// Flush implements storage.Store. It waits until a replica has confirmed all earlier changes, for
+// at most flushTimeouts times Options.Timeout, and then returns storage.ErrWriteStalled. With
+// DurabilityNone it returns at once.
 func (s *Store) Flush(ctx context.Context) error {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
@@ -126,19 +131,21 @@ func (s *Store) Flush(ctx context.Context) error {
 	return s.confirmEarlierUpdates(ctx)
 }
 
-// confirmEarlierUpdates has a replica confirm a change of each partition, and so all
-// before it, unless all that was changed has been confirmed.
+// confirmEarlierUpdates waits until a replica of each partition has confirmed all earlier changes.
+// It writes a note into each partition: a confirmation of that write covers those before it. It
+// does nothing if all changes have been confirmed already.
 func (s *Store) confirmEarlierUpdates(ctx context.Context) error {
 	return s.client.ConfirmEarlierUpdates(ctx, lua.SetNote, "", "", "flushed", "")
 }
 
-// closeTimeout is how long Close waits for servers. What it tells them spares other
-// processes a wait, and nothing is lost without it.
+// closeTimeout is how long Close waits for servers. Close returns leases so that other processes
+// need not wait for their expiry; nothing is lost if it cannot.
 const closeTimeout = 2 * time.Second
 
-// Close implements storage.Store. Of servers that do not answer, leases that are out run
-// out by themselves, and what was acked last may be visited again when their replicas take
-// over; then it returns an error that wraps storage.ErrWriteStalled.
+// Close implements storage.Store. It cancels the calls that run, returns the leases of this
+// process to their queues, and waits for at most 2 s for servers that do not answer. If that was
+// too short, it returns an error that wraps storage.ErrWriteStalled: the leases then expire, and
+// URLs that were acked last may be visited again if a replica takes over.
 func (s *Store) Close() error {
 	return s.client.Close(func() error {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
@@ -147,11 +154,10 @@ func (s *Store) Close() error {
 	})
 }
 
-// Open opens the store whose keys begin with Options.Prefix, and makes it if there
-// is none. It returns an error if no server answers, or if one is not as a store
-// needs it: see the package's documentation. The error wraps storage.ErrWriteStalled if
-// the servers may be in order a moment later, without anybody changing a setting of
-// ours. Close must be called in the end.
+// Open opens the store whose keys begin with Options.Prefix, and creates it if there is none. It
+// returns an error if no server answers, or if a server does not meet the requirements in the
+// package documentation. The error wraps storage.ErrWriteStalled if another attempt may succeed
+// without a change of Options. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -168,6 +174,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := ensureFormat(ctx, c, &opts); err != nil {
 		return nil, errors.Join(err, c.Close(func() error { return nil }))
 	}
+	// The parts share what this process knows of its leases and of the recorded longest lease.
 	held, ttls, interrupted := newHeldLeases(), newLeaseTTLRecorder(c, opts.Timeout), opts.interruptedDelay()
 	summaries := &summaryRefresher{client: c, interval: opts.PartitionRefreshInterval, interruptedDelay: interrupted}
 	return &Store{
@@ -185,12 +192,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}, nil
 }
 
-// keyFormat is that of the keys.
+// keyFormat is the format of the keys and values, as prefix:store records it.
 const keyFormat = "1"
 
-// ensureFormat notes format and partitions in a new store, and compares them in another.
+// ensureFormat records the format and the number of partitions if the store is new. Otherwise it
+// returns an error if the store was made with different ones.
 func ensureFormat(ctx context.Context, c *client.Client, opts *Options) error {
-	key := opts.Prefix + ":store" // wherever partitions are: that is what is asked
+	// The key has no hash tag of a partition: it must be found before the number of partitions is
+	// known to be right.
+	key := opts.Prefix + ":store"
 	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(opts.Partitions)} {
 		got, err := c.SetHashFieldOnce(ctx, key, field, want)
 		if err != nil {
@@ -203,23 +213,24 @@ func ensureFormat(ctx context.Context, c *client.Client, opts *Options) error {
 	return nil
 }
 
-// laneArg returns the lane of a new entry.
+// laneArg returns the lane of a new entry as an argument of a script.
 func laneArg(e *storage.Entry) string { return strconv.Itoa(int(schedule.LaneOf(e))) }
 
-// rankArg returns the rank of an entry within its lane.
+// rankArg returns the rank of an entry within its lane as an argument of a script.
 func rankArg(e *storage.Entry) string { return strconv.FormatInt(schedule.RankOf(e), 10) }
 
-// fingerprintArg returns a fingerprint as a signed integer: a set of such takes eight bytes
-// for each.
+// fingerprintArg returns a fingerprint as a signed decimal integer, because Redis stores a set of
+// 64-bit signed integers in eight bytes each.
 func fingerprintArg(fingerprint uint64) string { return strconv.FormatInt(int64(fingerprint), 10) }
 
-// encodeEntry returns the record of an entry.
+// encodeEntry returns the record of an entry, as the servers store it.
 func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
 
-// chunkSize is how many URLs, or origins, one call goes through.
+// chunkSize is how many URLs, or origins, one call reads: a longer call would keep its server busy.
 const chunkSize = 256
 
-// readHostState reads the state of a host from a reply that gives the server's time as now.
+// readHostState reads the state of a host from a reply. now is the server's time, in its
+// microseconds, as the same reply gives it.
 func readHostState(f *client.ReplyReader, c *client.ScriptClock, now int64) storage.HostState {
 	h := storage.HostState{
 		Due: c.ToLocalTime(f.ReadInt(), now), LostVisitDelay: client.MicrosToDuration(f.ReadInt()),
@@ -231,7 +242,8 @@ func readHostState(f *client.ReplyReader, c *client.ScriptClock, now int64) stor
 	return h
 }
 
-// hostStateArgs returns the state of a host as scripts take it: see setHostState in schedule.lua.
+// hostStateArgs returns the five arguments from which setHostState in schedule.lua sets the state
+// of a host.
 func hostStateArgs(c *client.ScriptClock, h *storage.HostState) []string {
 	return []string{c.TimeArg(h.Due), client.DurationArg(h.LostVisitDelay), strconv.Itoa(h.Slots),
 		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}

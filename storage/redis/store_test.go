@@ -2,7 +2,10 @@ package redis
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"net"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,18 +17,28 @@ import (
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
+// TestMain skips the examples, which cannot skip themselves, where redistest cannot start a cluster.
 func TestMain(m *testing.M) {
+	_, err := exec.LookPath("redis-server")
+	if l, listenErr := net.Listen("tcp", "127.77.0.1:0"); listenErr != nil {
+		err = listenErr
+	} else {
+		l.Close()
+	}
+	if err != nil {
+		flag.Set("test.skip", "^Example")
+	}
 	testwait.SetTestParallelism(8)
 	m.Run()
 }
 
-// lastPrefix numbers the stores of the tests, which share servers.
+// lastPrefix makes the prefixes of test stores unique, because stores share servers.
 var lastPrefix atomic.Int64
 
-// newPrefix returns a prefix of its own.
+// newPrefix returns an unused prefix.
 func newPrefix() string { return fmt.Sprintf("test%d", lastPrefix.Add(1)) }
 
-// openCallerClock opens a store whose time is what calls are told.
+// openCallerClock opens a store whose time is the latest that a call was given.
 func openCallerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
 	t.Helper()
 	opts.Addresses, opts.Prefix, opts.usesCallerTime = c.Addrs(), prefix, true
@@ -36,6 +49,7 @@ func openCallerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Opt
 	return s
 }
 
+// A Store passes the specification of package storagetest.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
@@ -44,7 +58,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// serverNumber returns a number that a server says of itself.
+// serverNumber returns a number from INFO.
 func serverNumber(t testing.TB, n *redistest.Node, section, field string) float64 {
 	t.Helper()
 	text := must1(n.Do(context.Background(), "INFO", section))

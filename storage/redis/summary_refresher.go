@@ -9,25 +9,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// fullRefreshFactor is how often all partitions are asked, though nothing seems to have
-// changed, in multiples of Options.PartitionRefreshInterval: a replica that took over may count changes
-// otherwise than the master did.
+// fullRefreshFactor is the time between two refreshes of all summaries, as a multiple of
+// Options.PartitionRefreshInterval. Unchanged versions do not prove that nothing has changed: a
+// replica that took over may count changes otherwise than the master did.
 const fullRefreshFactor = 20
 
-// summaryRefresher asks partitions what there is, when what is known may be old.
+// summaryRefresher refreshes the summaries of partitions that may be out of date.
 type summaryRefresher struct {
 	client           *client.Client
 	interval         time.Duration // Options.PartitionRefreshInterval
-	interruptedDelay time.Duration // how long a host rests at least whose visit was cut short
+	interruptedDelay time.Duration // how long a host rests at least after a visit that was cut short
 
-	mu              sync.Mutex // guards the fields below
-	lastCheck       time.Time  // when all partitions were looked at
-	lastFullRefresh time.Time  // when all were asked
+	mu              sync.Mutex // guards lastCheck and lastFullRefresh
+	lastCheck       time.Time  // when the versions of all partitions were last compared
+	lastFullRefresh time.Time  // when all summaries were last refreshed
 }
 
-// refreshChanged asks those partitions what there is that have changed, if that was not
-// looked at lately: to read the number of changes takes a server a small part of what it
-// takes to say what there is.
+// refreshChanged refreshes the summaries of the partitions that have changed, unless the last check
+// is less than an interval ago. Reading the version of a partition costs a server a small part of
+// what its summary costs.
 func (r *summaryRefresher) refreshChanged(ctx context.Context) error {
 	r.mu.Lock()
 	checkIsDue := time.Since(r.lastCheck) >= r.interval
@@ -47,7 +47,7 @@ func (r *summaryRefresher) refreshChanged(ctx context.Context) error {
 	return err
 }
 
-// refreshAll asks all partitions what there is.
+// refreshAll refreshes the summaries of all partitions.
 func (r *summaryRefresher) refreshAll(ctx context.Context) error {
 	start := time.Now()
 	err := r.refresh(ctx, r.client.Partitions())
@@ -57,7 +57,8 @@ func (r *summaryRefresher) refreshAll(ctx context.Context) error {
 	return err
 }
 
-// refreshExpired has the partitions deal with what has run out by now.
+// refreshExpired refreshes the summaries of partitions in which a lease or a hold has ended by now,
+// so that its URLs can be leased.
 func (r *summaryRefresher) refreshExpired(ctx context.Context, now time.Time) error {
 	for {
 		var overdue []*client.Partition
@@ -75,8 +76,8 @@ func (r *summaryRefresher) refreshExpired(ctx context.Context, now time.Time) er
 	}
 }
 
-// refresh asks partitions what there is, once, and has them deal with what has run out: it
-// asks for no lease.
+// refresh calls lease.lua without tokens on partitions, once. The script ends expired leases and
+// holds, gives no lease, and returns a summary.
 func (r *summaryRefresher) refresh(ctx context.Context, partitions []*client.Partition) error {
 	args := leaseArgs(r.client.ScriptClock(), 0, 0, r.interruptedDelay, 0)
 	for i, reply := range r.client.TryUpdates(ctx, false, lua.Lease, client.CallsTo(partitions, args...)) {
@@ -89,7 +90,3 @@ func (r *summaryRefresher) refresh(ctx context.Context, partitions []*client.Par
 	}
 	return nil
 }
-
-// A server that takes over may know none of the leases that the one before has given out.
-// It waits for their end, whatever they are, if it knows how long they may run: so that is
-// noted, and confirmed by a replica, before the first of them is given.

@@ -15,13 +15,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// parking brings back URLs that are parked, and pages that await their next visit.
+// parking unparks URLs, and reschedules pages that await their revisit.
 type parking struct {
 	client    *client.Client
 	onDamaged func(error) // Options.OnDamaged
 }
 
-// parkedOrigins returns the origins that have parked URLs.
+// parkedOrigins returns the origins that have parked URLs, each once.
 func (k *parking) parkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	ctx, end, err := k.client.BeginCall(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (k *parking) parkedOrigins(ctx context.Context) (origins []decorum.Origin, 
 	}
 	defer end()
 	for _, p := range k.client.Partitions() {
-		seen := make(map[string]bool) // a scan may tell of one twice
+		seen := make(map[string]bool) // SSCAN may return a member twice
 		for cursor := uint64(0); ; {
 			names, next, err := k.client.ScanSet(ctx, p, "k", cursor, chunkSize)
 			if err != nil {
@@ -62,7 +62,8 @@ func (k *parking) unparkOfAllOrigins(
 	return unparked, err
 }
 
-// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
+// UnparkMatchingURLs implements storage.Store. It handles chunkSize URLs at a time, each chunk
+// atomically. It sees the URLs that were parked when it began, each once.
 func (k *parking) UnparkMatchingURLs(
 	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, err error) {
@@ -74,6 +75,8 @@ func (k *parking) UnparkMatchingURLs(
 		return 0, err
 	}
 	defer end()
+	// remaining counts the URLs that were parked at the beginning and are still to be examined.
+	// Those that stay parked go to the tail of the list, behind the others.
 	for remaining := -1; remaining != 0; {
 		takenCount, parkedCount, records, err := k.readChunk(ctx, o)
 		if err != nil {
@@ -90,8 +93,10 @@ func (k *parking) UnparkMatchingURLs(
 		reply, retried, err := k.client.RunUpdate(ctx, k.client.PartitionOfHost(o.Host()), false, lua.Unpark,
 			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
 		if err != nil {
-			return unparked, fmt.Errorf("revive: %w", err)
+			return unparked, fmt.Errorf("unpark: %w", err)
 		}
+		// "0" means that another process has taken records out meanwhile, and nothing was done: read
+		// the chunk again. After a retry it means that the first attempt was carried out.
 		if reply == "1" || retried {
 			unparked, remaining = unparked+n, remaining-len(records)
 		}
@@ -99,7 +104,8 @@ func (k *parking) UnparkMatchingURLs(
 	return unparked, nil
 }
 
-// readChunk returns what read_parked.lua returns.
+// readChunk returns the number of records that were ever taken out of the list of parked ones, the
+// number in the list, and the first of them, at most chunkSize.
 func (k *parking) readChunk(
 	ctx context.Context, o decorum.Origin,
 ) (takenCount int64, parkedCount int, records []string, err error) {
@@ -111,17 +117,17 @@ func (k *parking) readChunk(
 	return takenCount, parkedCount, records, err
 }
 
-// unparkArgs returns where each record goes, and how many are queued. A record that makes
-// no sense stays.
+// unparkArgs returns the lane and rank for each record, and the number of records that go into a
+// queue. Records that stay parked have empty ones. A record that cannot be decoded stays parked.
 func (k *parking) unparkArgs(
 	o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool,
 ) (args []string, unparked int) {
 	for _, r := range records {
-		lane, rank := "", "" // it stays
+		lane, rank := "", "" // stays parked
 		e, err := record.ParseEntry([]byte(r), o)
 		switch {
 		case err != nil:
-			k.onDamaged(fmt.Errorf("a parked URL of %v: %w", o, err))
+			k.onDamaged(fmt.Errorf("the record of a parked URL of %v is damaged: %w", o, err))
 		case shouldUnpark(e):
 			lane, rank = laneArg(&e), rankArg(&e)
 			unparked++
@@ -131,7 +137,8 @@ func (k *parking) unparkArgs(
 	return args, unparked
 }
 
-// RescheduleByLastmod implements storage.Store.
+// RescheduleByLastmod implements storage.Store. It reads the records of the pages first, and then
+// replaces each record that a lastmod changes, if the record is still the same.
 func (k *parking) RescheduleByLastmod(
 	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
 ) (rescheduled int, err error) {
@@ -140,13 +147,14 @@ func (k *parking) RescheduleByLastmod(
 		return 0, err
 	}
 	defer end()
+	// Read the records, one call for each partition.
 	records := make([]string, len(lastmods))
 	for _, b := range k.client.Partitions().Batches(len(lastmods), func(i int) (string, []string) {
 		u := lastmods[i].URL
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
 		err := k.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m client.Reply) error {
-			found, err := m.AsStrSlice() // empty for a page that does not rest
+			found, err := m.AsStrSlice() // empty for a page that does not await its revisit
 			if err != nil || len(found) != len(b.Indexes) {
 				return client.ErrBadReply
 			}
@@ -156,10 +164,11 @@ func (k *parking) RescheduleByLastmod(
 			return nil
 		}, b.Args...)
 		if err != nil {
-			return rescheduled, fmt.Errorf("recall: %w", err)
+			return rescheduled, fmt.Errorf("reschedule: %w", err)
 		}
 	}
-	rewritten := make(map[decorum.URL]string) // what this call has made of a page
+	// Replace them. A page that occurs twice in lastmods has the record that this call wrote.
+	rewritten := make(map[decorum.URL]string)
 	for i, g := range lastmods {
 		oldRecord := cmp.Or(rewritten[g.URL], records[i])
 		if oldRecord == "" {
@@ -167,7 +176,7 @@ func (k *parking) RescheduleByLastmod(
 		}
 		newRecord, err := k.rescheduleModifiedURL(ctx, now, g, oldRecord)
 		if err != nil {
-			return rescheduled, fmt.Errorf("recall: %w", err)
+			return rescheduled, fmt.Errorf("reschedule: %w", err)
 		}
 		if newRecord != "" {
 			rewritten[g.URL] = newRecord
@@ -177,16 +186,16 @@ func (k *parking) RescheduleByLastmod(
 	return rescheduled, nil
 }
 
-// rescheduleModifiedURL makes a page due now whose record is oldRecord, and returns its new
-// record: empty if it was not rescheduled. Where others have changed the record since, theirs
-// is as new as ours.
+// rescheduleModifiedURL makes a page due now, if it was modified since its last visit. It returns
+// the new record, or an empty string if it changed nothing. If another process has replaced
+// oldRecord meanwhile, that record stays: it is as new as this one.
 func (k *parking) rescheduleModifiedURL(
 	ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string,
 ) (newRecord string, err error) {
 	o := g.URL.Origin()
 	e, err := record.ParseEntry([]byte(oldRecord), o)
 	if err != nil {
-		k.onDamaged(fmt.Errorf("%v: %w", g.URL, err))
+		k.onDamaged(fmt.Errorf("the record of %v is damaged: %w", g.URL, err))
 		return "", nil
 	}
 	if !schedule.NoteLastmod(&e, g.Modified) {

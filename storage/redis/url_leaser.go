@@ -16,10 +16,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// unreachableRetryDelay is how often servers that do not answer are asked again.
+// unreachableRetryDelay is how long a caller of Lease waits before the next call while a server
+// does not answer.
 const unreachableRetryDelay = time.Second
 
-// urlLeaser leases URLs, of the hosts first that are due longest.
+// urlLeaser leases URLs, and first those of the hosts that have been due for longest.
 type urlLeaser struct {
 	client    *client.Client
 	summaries *summaryRefresher
@@ -28,9 +29,10 @@ type urlLeaser struct {
 	onDamaged func(error) // Options.OnDamaged
 }
 
-// Lease implements storage.Store. It goes by what calls have said of the
-// partitions, and asks all of them when there seems to be nothing, or when others
-// may have changed much.
+// Lease implements storage.Store. It chooses partitions by their last summaries, and refreshes
+// those of changed partitions once per interval. It refreshes all summaries before it returns no
+// lease and a Wait that says that nothing is pending. It returns storage.ErrWriteStalled if no
+// server answers.
 func (l *urlLeaser) Lease(
 	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
 ) ([]storage.Lease, storage.Wait, error) {
@@ -44,7 +46,7 @@ func (l *urlLeaser) Lease(
 		return nil, storage.Wait{}, err
 	}
 	leases, err := l.leaseLongestDue(ctx, now, ttl, maxLeases)
-	// Before it says that nothing is left, it asks all partitions.
+	// Another process may have added URLs: say that nothing is left only by fresh summaries.
 	asksAll := func() bool {
 		return l.client.ScriptClock().UsesCallerTime() || l.nextWait(now).RemainingWorkKind != storage.RemainingPending
 	}
@@ -62,15 +64,15 @@ func (l *urlLeaser) Lease(
 	return leases, l.nextWait(now), nil
 }
 
-// leaseLongestDue takes leases, of the hosts first that are due longest.
+// leaseLongestDue returns at most maxLeases leases, by the summaries that are known.
 func (l *urlLeaser) leaseLongestDue(
 	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
 ) (leases []storage.Lease, err error) {
 	if err := l.summaries.refreshExpired(ctx, now); err != nil {
 		return nil, err
 	}
-	// Each round goes by the summaries that the round before has brought up to date. Rounds
-	// are bounded: other processes may be faster in each.
+	// Each round uses the summaries that the calls of the round before returned. The number of
+	// rounds is bounded, because other processes may take the leases in each round.
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(l.client.Partitions()); attempts++ {
 		requests := l.partitionLeaseRequests(l.client.ScriptClock().CallerOrLocalMicros(now), maxLeases-len(leases))
 		if len(requests) == 0 {
@@ -89,8 +91,8 @@ func (l *urlLeaser) leaseLongestDue(
 	return leases, nil
 }
 
-// recordLeaseTTLOfRequests returns those requests whose partitions have noted that leases run
-// so long. Where no replica confirms it nothing is leased.
+// recordLeaseTTLOfRequests records ttl in the partitions of the requests. It returns the requests
+// whose partitions have recorded it: where no replica has confirmed the record, nothing is leased.
 func (l *urlLeaser) recordLeaseTTLOfRequests(
 	ctx context.Context, requests []partitionLeaseRequest, ttl time.Duration,
 ) ([]partitionLeaseRequest, error) {
@@ -104,7 +106,8 @@ func (l *urlLeaser) recordLeaseTTLOfRequests(
 	return slices.DeleteFunc(requests, func(q partitionLeaseRequest) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
 }
 
-// leaseFromPartitions takes leases by requests. A server that does not answer gives none.
+// leaseFromPartitions makes one call for each request, and returns all leases, longest due first.
+// A server that does not answer gives no lease.
 func (l *urlLeaser) leaseFromPartitions(
 	ctx context.Context, requests []partitionLeaseRequest, ttl time.Duration,
 ) (leases []storage.Lease, err error) {
@@ -114,12 +117,13 @@ func (l *urlLeaser) leaseFromPartitions(
 		args := leaseArgs(l.client.ScriptClock(), ttl, q.dueBy, l.summaries.interruptedDelay, maxLeases)
 		calls[i] = client.ScriptCall{Partition: q.Partition, Args: args}
 	}
-	sentAt := time.Now()
+	sentAt := time.Now() // from here on the local time of a lease's expiry is counted
 	var all []leaseWithHostDueSince
 	defer l.client.CountUnconfirmedUpdate()
 	for i, r := range l.client.TryUpdates(ctx, false, lua.Lease, calls) {
 		more, e := l.parseAndTrackLeases(ctx, requests[i].Partition, r, sentAt)
 		all, err = append(all, more...), errors.Join(err, e)
+		// The summary promised a due host and there was none: another process was faster.
 		if len(more) == 0 && r.Err == nil && !l.client.ScriptClock().UsesCallerTime() {
 			l.backOffPartitionIfOvertaken(&requests[i])
 		}
@@ -131,8 +135,8 @@ func (l *urlLeaser) leaseFromPartitions(
 	return leases, err
 }
 
-// ignoreTransient returns the error of a call that is not made again: nil, and it notes that
-// the server of p does not answer, if the server may answer a moment later.
+// ignoreTransient handles the error of a call that is not repeated. If the server of p may answer
+// later, it marks the partition unreachable and returns nil; otherwise it returns the error.
 func ignoreTransient(ctx context.Context, c *client.Client, p *client.Partition, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -144,7 +148,8 @@ func ignoreTransient(ctx context.Context, c *client.Client, p *client.Partition,
 	return nil
 }
 
-// leaseArgs returns the arguments of lease.lua.
+// leaseArgs returns the arguments of lease.lua, with maxLeases random tokens. dueBy is in
+// microseconds of this process's clock.
 func leaseArgs(
 	c *client.ScriptClock, ttl time.Duration, dueBy int64, interruptedDelay time.Duration, maxLeases int,
 ) []string {
@@ -155,14 +160,16 @@ func leaseArgs(
 	return args
 }
 
-// A leaseWithHostDueSince is a lease and since when its host was due.
+// A leaseWithHostDueSince is a lease and the time since when its host was due, in microseconds of
+// this process's clock.
 type leaseWithHostDueSince struct {
 	storage.Lease
 	dueSince int64
 }
 
-// parseAndTrackLeases reads what lease.lua returns, or why there is none. Records that make
-// no sense are given up.
+// parseAndTrackLeases returns the leases in a reply of lease.lua, and adds them to the held leases.
+// URLs whose records cannot be decoded are reported to onDamaged, and acked so that they leave
+// their queues.
 func (l *urlLeaser) parseAndTrackLeases(
 	ctx context.Context, p *client.Partition, r client.UpdateReply, sentAt time.Time,
 ) ([]leaseWithHostDueSince, error) {
@@ -177,7 +184,8 @@ func (l *urlLeaser) parseAndTrackLeases(
 	for _, m := range items {
 		one, name, encoded, err := parseLease(l.client.ScriptClock(), m, r.ServerNow, sentAt)
 		if err != nil {
-			l.onDamaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
+			// One bad record must not block its queue: end its lease.
+			l.onDamaged(fmt.Errorf("dropped a URL of %s, whose record is damaged: %w", name, err))
 			_, _, err := l.client.RunUpdate(ctx, p, false, lua.Ack, damagedLeaseAckArgs(one.Token, name)...)
 			if err != nil {
 				return leases, err
@@ -190,7 +198,8 @@ func (l *urlLeaser) parseAndTrackLeases(
 	return leases, nil
 }
 
-// parseLease reads one lease, the name of its origin, and its record.
+// parseLease returns one lease, the name of its origin, and its record. now is the server's time,
+// sentAt the local time when the call was sent.
 func parseLease(
 	c *client.ScriptClock, m client.Reply, now int64, sentAt time.Time,
 ) (l leaseWithHostDueSince, origin, encoded string, err error) {
@@ -212,7 +221,8 @@ func parseLease(
 	return l, origin, encoded, err
 }
 
-// nextWait returns when to ask again. What is on a server that does not answer is waited for.
+// nextWait returns when to call Lease again. While a server does not answer, URLs on it are pending,
+// and the next call is due after unreachableRetryDelay.
 func (l *urlLeaser) nextWait(callerNow time.Time) storage.Wait {
 	now := l.client.ScriptClock().CallerOrLocalMicros(callerNow)
 	all, up := l.client.Partitions().Total()
@@ -228,7 +238,8 @@ func (l *urlLeaser) nextWait(callerNow time.Time) storage.Wait {
 	return next
 }
 
-// waitOfSummary returns what is left, as package schedule says it.
+// waitOfSummary returns what remains and until when to wait for it, by the rules of package
+// schedule. now is in microseconds.
 func waitOfSummary(s *client.PartitionSummary, now int64) storage.Wait {
 	switch {
 	case s.LeasedURLs > 0 && (s.NextHostDue() == client.Never || s.NextLeaseExpiry < s.NextHostDue()):
@@ -243,18 +254,18 @@ func waitOfSummary(s *client.PartitionSummary, now int64) storage.Wait {
 	return storage.Wait{}
 }
 
-// A partitionLeaseRequest is how many leases a partition is to give at most, of hosts that
-// are due by dueBy.
+// A partitionLeaseRequest asks one partition for leases.
 type partitionLeaseRequest struct {
 	*client.Partition
-	maxLeases      int
-	dueBy          int64
-	summaryVersion int64 // of the summary that the request was made from
+	maxLeases      int   // at most this many
+	dueBy          int64 // only of hosts that are due at this time, in microseconds, or earlier
+	summaryVersion int64 // the version of the summary from which the request was made
 }
 
-// partitionLeaseRequests returns which partitions are to give leases of the hosts that are due
-// longest, at most maxLeases. The due times of the first hosts of a partition are known:
-// what is due after the last of them, where there may be more, is left to another call.
+// partitionLeaseRequests returns requests for at most maxLeases leases together, of the hosts that
+// have been due for longest. A summary has the due times of the first hosts of its partition only
+// (client.MaxDueTimes). Where there may be more, hosts due after the last known time are left to
+// another call, so that no host goes before one that has been due for longer.
 func (l *urlLeaser) partitionLeaseRequests(now int64, maxLeases int) []partitionLeaseRequest {
 	type dueHost struct {
 		request int // index in all
@@ -262,7 +273,7 @@ func (l *urlLeaser) partitionLeaseRequests(now int64, maxLeases int) []partition
 	}
 	var all []partitionLeaseRequest
 	var dueHosts []dueHost
-	horizon := now
+	horizon := now // hosts due after it may come after unknown ones
 	for _, p := range l.client.Partitions() {
 		sum, up := p.LastSummary()
 		if !up || !client.HasPassed(sum.NextHostDue(), now) {
@@ -280,6 +291,7 @@ func (l *urlLeaser) partitionLeaseRequests(now int64, maxLeases int) []partition
 		all[0].maxLeases, all[0].dueBy = maxLeases, now
 		return all
 	}
+	// Give the leases to the partitions of the hosts that have been due for longest.
 	slices.SortStableFunc(dueHosts, func(a, b dueHost) int { return cmp.Compare(a.at, b.at) })
 	for i, t := range dueHosts {
 		if i == maxLeases || t.at > horizon {
@@ -291,10 +303,11 @@ func (l *urlLeaser) partitionLeaseRequests(now int64, maxLeases int) []partition
 	return slices.DeleteFunc(all, func(h partitionLeaseRequest) bool { return h.maxLeases == 0 })
 }
 
-// backOffPartitionIfOvertaken leaves a partition to other processes for a moment, if one was
-// faster: processes that wait for the same hosts would all call for each of them, and one
-// would get it. So the fastest goes on alone, as long as it has workers, and the others look
-// what is left.
+// backOffPartitionIfOvertaken leaves a partition to other processes for one to two intervals, if
+// its summary changed between request and reply: then another process has taken the leases.
+// Otherwise all processes that wait for the same hosts would call for each of them, and one would
+// get it. So the fastest process leases from the partition alone, as long as it has workers, and
+// the others take what is left.
 func (l *urlLeaser) backOffPartitionIfOvertaken(h *partitionLeaseRequest) {
 	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
 		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.summaries.interval + rand.N(l.summaries.interval)).UnixMicro())
