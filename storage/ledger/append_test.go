@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestResponsesAreBuffered: a Response is in the file with the record after it, or
-// after Sync; a Request at once.
+// A Response is written with the record after it, or by Sync; a Request is written at once.
 func TestResponsesAreBuffered(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, RunStart: testRun()})
@@ -40,17 +39,17 @@ func TestResponsesAreBuffered(t *testing.T) {
 		}
 	}
 	if len(l.buffered) > maxBufferedBytes+maxLinePrefixSize+1<<10 {
-		t.Errorf("%d bytes wait", len(l.buffered))
+		t.Errorf("%d bytes are buffered, want at most about %d", len(l.buffered), maxBufferedBytes)
 	}
 }
 
-// newRobotsRequest returns the request for a host's robots.txt.
+// newRobotsRequest returns a request for the robots.txt of a host.
 func newRobotsRequest(host string) *Request {
 	return &Request{URL: "http://" + host + "/robots.txt", Kind: KindRobotsTXT, Origin: "http://" + host, URLSource: "robots", Slots: 1}
 }
 
-// TestResponseAfterFailedWrite: while nothing can be written, what waits stays in its
-// place in the chain, and what failed leaves none.
+// While writes fail, a buffered Response keeps its place in the chain, and a record that failed leaves no
+// gap.
 func TestResponseAfterFailedWrite(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, RunStart: testRun()})
@@ -63,14 +62,14 @@ func TestResponseAfterFailedWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := l.file
-		if l.file, err = os.Open(file.Name()); err != nil { // to be read only
+		if l.file, err = os.Open(file.Name()); err != nil { // read-only, so that writes fail
 			t.Fatal(err)
 		}
 		if _, err := l.Append(&Record{Request: newRobotsRequest("c.test")}); err == nil {
-			t.Error("a request was written that cannot be")
+			t.Error("Append of a request succeeds with a read-only file")
 		}
 		if err := l.Sync(); err == nil {
-			t.Error("an answer was written that cannot be")
+			t.Error("Sync of a response succeeds with a read-only file")
 		}
 		if err := l.file.Close(); err != nil {
 			t.Error(err)

@@ -2,7 +2,7 @@ package ledger
 
 import "testing"
 
-// BenchmarkAppend is a request and its answer, written.
+// BenchmarkAppend measures Append of a request and its response.
 func BenchmarkAppend(b *testing.B) {
 	l, err := Open(Config{Dir: b.TempDir(), RunStart: testRun()})
 	if err != nil {

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// How every line begins. The hash is of what comes after it.
+// Every line begins with hashStart, the hash and hashEnd. The hash covers the bytes after these.
 const (
 	hashStart         = `{"hash":"`
 	hashEnd           = `",`
 	hashSize          = 2 * sha256.Size
 	linePrefixSize    = len(hashStart) + hashSize + len(hashEnd)
-	maxLinePrefixSize = linePrefixSize + 80 // and number and time
+	maxLinePrefixSize = linePrefixSize + 80 // with number and time
 )
 
-// A chainHead is the end of a chain: the next record follows it.
+// A chainHead is the last record of a chain: its number and its hash.
 type chainHead struct {
 	number int64
 	hash   [hashSize]byte // in hex
 }
 
-// genesisHead is what the first record follows.
+// genesisHead returns the head of an empty chain: number 0, and 64 zeros.
 func genesisHead() (l chainHead) {
 	for i := range l.hash {
 		l.hash[i] = '0'
@@ -34,8 +34,7 @@ func genesisHead() (l chainHead) {
 	return l
 }
 
-// nextHash returns the hash of a line that follows l, of which rest is what comes
-// after its own hash.
+// nextHash returns the hash of the line that follows l. rest is the line after its own hash.
 func (l chainHead) nextHash(rest []byte) (hash [hashSize]byte) {
 	h := sha256.New()
 	h.Write(l.hash[:])
@@ -45,33 +44,33 @@ func (l chainHead) nextHash(rest []byte) (hash [hashSize]byte) {
 	return hash
 }
 
-// appendRecord appends the line of a record that follows l, and returns the new end. body is
+// appendRecord appends the line of the record that follows l to b, and returns the new head. body is
 // what Record.encodeLine returns.
 func (l chainHead) appendRecord(b []byte, now time.Time, body []byte) ([]byte, chainHead) {
 	start := len(b)
 	b = append(b, hashStart...)
-	b = append(b, l.hash[:]...)
+	b = append(b, l.hash[:]...) // overwritten below
 	b = append(b, hashEnd...)
 	b = append(b, `"n":`...)
 	b = strconv.AppendInt(b, l.number+1, 10)
 	b = append(b, `,"time":"`...)
 	b = now.AppendFormat(b, time.RFC3339Nano)
 	b = append(b, `",`...)
-	b = append(b, body[1:]...) // without its brace, with its line end
+	b = append(b, body[1:]...) // without the first brace, with the line end
 	line := b[start:]
 	head := chainHead{l.number + 1, l.nextHash(line[linePrefixSize : len(line)-1])}
 	copy(line[len(hashStart):], head.hash[:])
 	return b, head
 }
 
-// What is wrong with a line.
+// Errors of lines, worded to follow the position of a line.
 var (
-	errNotRecord = errors.New("is no record of a ledger")
+	errNotRecord = errors.New("is not a ledger record")
 	errTorn      = errors.New("has no line end")
 )
 
-// splitHashAndRecord returns the hash that a line states and what it is a hash of. A line has
-// its line end.
+// splitHashAndRecord returns the hash that a line states, and the bytes that the hash covers, without
+// the line end. It returns errTorn if the line end is missing.
 func splitHashAndRecord(line []byte) (hash [hashSize]byte, rest []byte, err error) {
 	rest, complete := bytes.CutSuffix(line, []byte("\n"))
 	switch {
@@ -85,7 +84,7 @@ func splitHashAndRecord(line []byte) (hash [hashSize]byte, rest []byte, err erro
 	return hash, rest[linePrefixSize:], nil
 }
 
-// decodeRecord reads a line, whatever its hash.
+// decodeRecord decodes a line. It does not check the hash.
 func decodeRecord(line []byte) (*Record, error) {
 	if _, _, err := splitHashAndRecord(line); err != nil {
 		return nil, err
@@ -100,7 +99,7 @@ func decodeRecord(line []byte) (*Record, error) {
 	return r, nil
 }
 
-// decodeAndVerifyNext reads a line that must come next after l.
+// decodeAndVerifyNext decodes a line, and returns an error unless the record follows l.
 func (l chainHead) decodeAndVerifyNext(line []byte) (*Record, chainHead, error) {
 	r, err := decodeRecord(line)
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"github.com/decorum-crawler/decorum/internal/ed25519pem"
 )
 
-// ParsePrivateKey reads an Ed25519 key in PEM, as openssl genpkey -algorithm ed25519
-// writes it (PKCS #8, RFC 8410). Its errors repeat nothing of the text.
+// ParsePrivateKey parses an Ed25519 private key in PEM, as openssl genpkey -algorithm ed25519 writes it
+// (PKCS #8, RFC 8410). Its errors contain nothing of the text.
 func ParsePrivateKey(text []byte) (ed25519.PrivateKey, error) { return ed25519pem.ParsePrivate(text) }
 
-// ParsePublicKey reads the public half of such a key in PEM, as openssl pkey
-// -pubout writes it.
+// ParsePublicKey parses an Ed25519 public key in PEM, as openssl pkey -pubout writes it.
 func ParsePublicKey(text []byte) (ed25519.PublicKey, error) { return ed25519pem.ParsePublic(text) }
 
-// publicKeyID returns the name of a key in records: the SHA-256, in hex, of the public
-// key in DER (SubjectPublicKeyInfo).
+// publicKeyID returns the ID of a key in records: the SHA-256, in hex, of the public key in DER
+// (SubjectPublicKeyInfo).
 func publicKeyID(key ed25519.PublicKey) string {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
@@ -30,13 +29,13 @@ func publicKeyID(key ed25519.PublicKey) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkpointText is what the checkpoint with number n signs, which follows a record
-// with that hash: four lines.
+// checkpointText returns the four lines that the checkpoint with number n signs. hash is that of the
+// record before it.
 func checkpointText(n int64, at time.Time, hash string) []byte {
 	return fmt.Appendf(nil, "decorum ledger checkpoint\n%d\n%s\n%s\n", n, at.Format(time.RFC3339Nano), hash)
 }
 
-// writeCheckpoint writes a checkpoint. It requires the lock.
+// writeCheckpoint writes a checkpoint, and the buffered records before it. The caller holds l.mu.
 func (l *Ledger) writeCheckpoint() error {
 	now, err := l.recordClockChangeIfAny()
 	if err != nil {
@@ -52,6 +51,6 @@ func (l *Ledger) writeCheckpoint() error {
 		return err
 	}
 	l.checkpointNumber = l.head.number
-	l.checkpointedAt = now // not at: the time to the next one is not that of a clock that can be set
+	l.checkpointedAt = now // not at, which lacks the monotonic clock: setting the clock must not delay the next
 	return nil
 }

@@ -2,26 +2,26 @@ package ledger
 
 import "time"
 
-// minClockChange is from which difference on a clock was set: less may lie between the
-// readings of two clocks, one after the other.
+// minClockChange is the least difference that counts as a clock that was set. A smaller one may lie
+// between two readings of the same clocks.
 const minClockChange = 10 * time.Millisecond
 
-// A ClockChange says that the clock of the machine was set while the run went on, or went
-// ahead since the machine slept. Times from this record on are by the clock as it is
-// now.
+// A ClockChange records that the clock of the machine was set during the run, or went ahead of the
+// monotonic clock because the machine slept. Times from this record on are by the clock as it is now.
 type ClockChange struct {
-	// DeltaUS is by how much it was set since the run began, or since the last such
-	// record, in microseconds: forward, or back if it is negative.
+	// DeltaUS is the change since the run began, or since the last ClockChange, in microseconds:
+	// positive if the clock was set forward, negative if it was set back.
 	DeltaUS int64 `json:"set_by_us"`
 }
 
-// Delta returns by how much the clock was set: forward, or back if it is negative.
+// Delta returns the change of the clock: positive if forward, negative if back.
 func (c *ClockChange) Delta() time.Duration { return time.Duration(c.DeltaUS) * time.Microsecond }
 
-// measureClockChange returns the time, and by how much the clock was set since it was
-// compared with the monotonic one, which nobody sets. It requires the lock.
+// measureClockChange returns the time, and by how much the clock was set since clockBase, as the
+// monotonic clock shows. The caller holds l.mu.
 func (l *Ledger) measureClockChange() (now time.Time, delta time.Duration) {
-	for range 3 { // between two readings the process may have had to wait
+	// Try three times: the process may have been suspended between the readings of the two clocks.
+	for range 3 {
 		now = l.cfg.now()
 		delta = now.Round(0).Sub(l.clockBase.Round(0)) - now.Sub(l.clockBase)
 		if delta.Abs() < minClockChange {
@@ -31,8 +31,8 @@ func (l *Ledger) measureClockChange() (now time.Time, delta time.Duration) {
 	return now, delta
 }
 
-// recordClockChangeIfAny returns the time of the next record, and holds one before it if the clock was
-// set. It requires the lock.
+// recordClockChangeIfAny returns the time for the next record. If the clock was set, it buffers a
+// ClockChange before that. The caller holds l.mu.
 func (l *Ledger) recordClockChangeIfAny() (time.Time, error) {
 	now, delta := l.measureClockChange()
 	if delta == 0 {
@@ -47,16 +47,18 @@ func (l *Ledger) recordClockChangeIfAny() (time.Time, error) {
 	return now, nil
 }
 
-// checkTime enters the time of a record, and says what is wrong with it: no record is of
-// before the one that it follows, but for what is said of the clock, and that is said
-// after what begins a file. Between two runs nobody can say it.
+// checkTime checks that a record is not older than the one before, once the recorded clock changes are
+// subtracted. A SegmentStart is skipped, because it comes before the ClockChange of its time. Between
+// two runs no record can say that the clock was set back: then it assumes the least possible change,
+// and warns.
 func (v *verifier) checkTime(r *Record) {
 	if r.SegmentStart != nil {
 		return
 	}
 	if r.ClockChange != nil {
 		v.delayChecker.clockShift += r.ClockChange.Delta()
-		v.addWarningf("the clock was set %s while the run went on; that is taken off the rests across it", describeClockChange(r.ClockChange.Delta()))
+		v.addWarningf("the clock was set %s during the run; delays across this record are measured without that change",
+			describeClockChange(r.ClockChange.Delta()))
 	}
 	now := v.delayChecker.unshiftedTime(r.Time)
 	switch back := v.lastRecordTime.Sub(now); {
@@ -66,12 +68,13 @@ func (v *verifier) checkTime(r *Record) {
 		v.addWarningf("the clock was set back between two runs, by %v at least", back)
 		now = v.lastRecordTime
 	default:
-		v.addFindingf("is of %s, before the one that it follows: the clock was set back, and no record says so", r.Time.Format(time.RFC3339))
+		v.addFindingf("has the time %s, before that of the previous record: the clock was set back, and no record says so",
+			r.Time.Format(time.RFC3339))
 	}
 	v.lastRecordTime = now
 }
 
-// describeClockChange words by how much a clock was set.
+// describeClockChange returns the direction and the amount of a change, such as "back by 3s".
 func describeClockChange(by time.Duration) string {
 	if by < 0 {
 		return "back by " + (-by).String()

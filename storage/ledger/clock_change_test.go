@@ -8,20 +8,20 @@ import (
 	"unsafe"
 )
 
-// A testClock has a clock that can be set, and a monotonic one, of which a bubble has
-// none: both go on from a real reading as time does in the bubble.
+// A testClock has a wall clock that can be set, and a monotonic clock, which a synctest bubble lacks. Both
+// start from a real reading and advance with the time of the bubble.
 type testClock struct {
 	realStart, bubbleStart time.Time
-	shift                  time.Duration
+	shift                  time.Duration // by how much the wall clock was set
 }
 
-// now is time.Now on the machine.
+// now is time.Now of the simulated machine.
 func (m *testClock) now() time.Time {
 	return shiftWallClock(m.realStart.Add(time.Since(m.bubbleStart)), m.shift)
 }
 
-// shiftWallClock returns a reading of two clocks of which one was set: that cannot be done
-// with a time.Time, of which the monotonic part goes along, but here it is put back.
+// shiftWallClock returns t with the wall clock shifted and the monotonic clock unchanged. Time.Add shifts
+// both, so it puts the monotonic reading back.
 func shiftWallClock(t time.Time, by time.Duration) time.Time {
 	monotonic := (*timeLayout)(unsafe.Pointer(&t)).monotonic
 	t = t.Add(by)
@@ -29,15 +29,16 @@ func shiftWallClock(t time.Time, by time.Duration) time.Time {
 	return t
 }
 
-// timeLayout is a time.Time.
+// timeLayout has the memory layout of time.Time.
 type timeLayout struct {
 	_         uint64
 	monotonic int64
 	_         *time.Location
 }
 
-// crawlWithClockSet crawls on a machine whose clock is set in the midst of it: when hosts have
-// rested for a part of what they are owed, and a visit is under way.
+// crawlWithClockSet writes the ledger of a crawl during which the clock is set, while hosts rest and a
+// visit is under way. If recorded is false, the ledger has no ClockChange. rests replaces the delays
+// that hosts 0 and 3 get.
 func crawlWithClockSet(t *testing.T, dir string, size int64, by time.Duration, recorded bool, rests ...time.Duration) {
 	t.Helper()
 	real := time.Now()
@@ -48,13 +49,13 @@ func crawlWithClockSet(t *testing.T, dir string, size int64, by time.Duration, r
 		w.writeVisit(3, "/1")
 		n := w.writeRequest(2, "/1")
 		m.shift = by
-		if !recorded { // as a ledger that does not look
+		if !recorded { // as if the ledger did not compare clocks
 			w.ledger.clockBase = m.now()
 		}
 		w.writeResponse(2, n)
 		for i, host := range []int{0, 3} {
 			if i < len(rests) {
-				w.lastEnds[host] = w.lastEnds[host].Add(rests[i] - sampleDelay(host)) // it does not wait for as long as it says
+				w.lastEnds[host] = w.lastEnds[host].Add(rests[i] - sampleDelay(host)) // the request comes too early
 			}
 			w.writeVisit(host, "/2")
 		}
@@ -65,8 +66,8 @@ func crawlWithClockSet(t *testing.T, dir string, size int64, by time.Duration, r
 	})
 }
 
-// TestClockSet: where the clock is set while a crawl goes on, all is right, and the
-// verifier says that it was, and by how much.
+// If the clock is set during a crawl, the ledger has no findings, and one warning that gives direction and
+// amount.
 func TestClockSet(t *testing.T) {
 	for by, words := range map[time.Duration]string{
 		-time.Hour:             "back by 1h0m0s",
@@ -75,7 +76,7 @@ func TestClockSet(t *testing.T) {
 		time.Second:            "forward by 1s",
 		8 * time.Hour:          "forward by 8h0m0s",
 	} {
-		for _, size := range []int64{DefaultMaxSegmentSize, 1} { // a file for all records, or for each
+		for _, size := range []int64{DefaultMaxSegmentSize, 1} { // one file for all records, or one for each
 			dir := t.TempDir()
 			crawlWithClockSet(t, dir, size, by, true)
 			r := verifyWithoutFindings(t, dir)
@@ -93,8 +94,8 @@ func TestClockSet(t *testing.T) {
 	}
 }
 
-// TestClockSetShortDelays: a rest that was short is found, whichever way the clock
-// was set while it lasted, and after; and so is a clock that was set back unsaid.
+// A delay that was too short is a finding, whichever way the clock was set during the delay or after it. A
+// clock that was set back without a ClockChange is a finding, too.
 func TestClockSetShortDelays(t *testing.T) {
 	const short = 500 * time.Millisecond
 	for _, tt := range []struct {
@@ -125,13 +126,12 @@ func TestClockSetShortDelays(t *testing.T) {
 	}
 }
 
-// TestClockSetBetweenRuns: nobody knows by how much the clock was set back while no
-// run went on. What the records show of a rest across it counts, and no more; and
-// that it was set is said.
+// Between two runs, no record says by how much the clock was set back. Then only the part of a delay counts
+// that the records show, and a warning says that the clock was set.
 func TestClockSetBetweenRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		rest   time.Duration // before the first run ends: what follows is not known
+		rest   time.Duration // from the visit to the end of the first run
 		killed bool
 		found  int
 	}{

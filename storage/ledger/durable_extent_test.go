@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// writeKilledLedger writes a ledger in one segment or several, and returns its last segment as a kill leaves
-// it, what of it was on the disk, and how much of it is records.
+// writeKilledLedger writes a ledger and ends as a killed process does. It returns the last segment, and
+// how much of it was on the disk. size is Config.MaxSegmentSize.
 func writeKilledLedger(t *testing.T, dir string, size int64, pages int) (file string, extent DurableExtent) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,7 @@ func writeKilledLedger(t *testing.T, dir string, size int64, pages int) (file st
 		extent = l.DurableExtent()
 		w.writeVisits(pages)
 		file = l.file.Name()
-		if now := l.DurableExtent(); now.SegmentSerial != extent.SegmentSerial { // begun since
+		if now := l.DurableExtent(); now.SegmentSerial != extent.SegmentSerial { // another segment has begun
 			extent = now
 		}
 		closeAsKilled(t, l)
@@ -33,8 +33,8 @@ func writeKilledLedger(t *testing.T, dir string, size int64, pages int) (file st
 	return file, extent
 }
 
-// tearPages returns a file after a loss of power: of the bytes behind from, every page is as it
-// was written, or zeros, or garbled, or missing with all that follow it.
+// tearPages returns a file as a loss of power may leave it: after offset from, each page is intact, or zeros,
+// or garbled, or missing with all pages after it.
 func tearPages(r *rand.Rand, text []byte, from int64) []byte {
 	text = bytes.Clone(text)
 	for at := from; at < int64(len(text)); {
@@ -55,8 +55,7 @@ func tearPages(r *rand.Rand, text []byte, from int64) []byte {
 	return append(text, make([]byte, r.IntN(3)*4096)...)
 }
 
-// reopenWithExtent opens a ledger with a known durable length, makes a visit, and closes the
-// ledger.
+// reopenWithExtent opens a ledger with a known durable length, makes a visit, and closes the ledger.
 func reopenWithExtent(t *testing.T, dir string, extent DurableExtent) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,9 +71,8 @@ func reopenWithExtent(t *testing.T, dir string, extent DurableExtent) (err error
 	return err
 }
 
-// TestLossOfPower: a ledger continues after its pages behind the durable length were
-// written in any order. These records are cut from the first that is not whole, and the
-// rest is intact.
+// A ledger continues after a loss of power that has damaged pages behind the durable length in any order. The
+// records there are cut from the first damaged one on, and the other records are intact.
 func TestLossOfPower(t *testing.T) {
 	for name, size := range map[string]int64{"one segment": 0, "several": 8 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +80,7 @@ func TestLossOfPower(t *testing.T) {
 			file, extent := writeKilledLedger(t, dir, size, 4)
 			text, err := os.ReadFile(file)
 			if err != nil || extent.Size >= int64(len(text)) {
-				t.Fatalf("%+v of %d bytes (%v): there is nothing to lose", extent, len(text), err)
+				t.Fatalf("%+v of %d bytes (%v): want bytes behind the durable length", extent, len(text), err)
 			}
 			original := readFiles(t, dir)
 			for seed := range uint64(60) {
@@ -103,8 +101,8 @@ func TestLossOfPower(t *testing.T) {
 	}
 }
 
-// TestLossBeforeDurableExtent: records that were on the disk and are not whole, or
-// missing, are an error that says what to do, and nothing is cut.
+// If records that were on the disk are damaged or missing, Open returns an error that says what to do, and
+// cuts nothing.
 func TestLossBeforeDurableExtent(t *testing.T) {
 	dir := t.TempDir()
 	file, extent := writeKilledLedger(t, dir, 0, 4)
@@ -131,9 +129,9 @@ func TestLossBeforeDurableExtent(t *testing.T) {
 	}
 	missing := DurableExtent{SegmentSerial: 2, Size: 10}
 	if err := reopenWithExtent(t, dir, missing); err == nil || !strings.Contains(err.Error(), "ledger-000002.jsonl is missing") {
-		t.Errorf("a segment that is missing: %v", err)
+		t.Errorf("a missing segment: %v", err)
 	}
-	elsewhere := t.TempDir() // the directory was moved away
+	elsewhere := t.TempDir() // as if the directory was moved away
 	if err := reopenWithExtent(t, elsewhere, extent); err != nil {
 		t.Errorf("another ledger cannot be begun: %v", err)
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-var errNotOneKind = errors.New("ledger: a record is of exactly one kind")
+// errNotOneKind is returned for a record with no kind, or with several.
+var errNotOneKind = errors.New("ledger: a record must have exactly one kind")
 
-// encodeLine returns the record without its place, as JSON. Each visit makes a Request
-// and a Response: they are put together by hand.
+// encodeLine returns the record as a line of JSON, without hash, number and time. Requests and Responses,
+// of which each visit makes one, are encoded by hand, because that is faster.
 func (r *Record) encodeLine() ([]byte, error) {
 	if r.countSetKinds() != 1 {
 		return nil, errNotOneKind
@@ -35,13 +36,14 @@ func (r *Record) encodeLine() ([]byte, error) {
 	return b, nil
 }
 
-// encodeGeneric is encode for the kinds of which there are few.
+// encodeGeneric is encodeLine by encoding/json, for the kinds that are rare.
 func (r *Record) encodeGeneric() ([]byte, error) {
 	body := *r
 	body.Hash, body.Number, body.Time = "", 0, time.Time{}
 	return jsonline.Marshal(&body)
 }
 
+// encodeLine returns the line of a Request. Its members are those of the struct tags, in their order.
 func (q *Request) encodeLine() ([]byte, error) {
 	o := jsonline.NewObjectBuilder(1 << 10)
 	o.OpenObject("request")
@@ -71,6 +73,7 @@ func (q *Request) encodeLine() ([]byte, error) {
 	return o.Line()
 }
 
+// encodeLine returns the line of a Response. Its members are those of the struct tags, in their order.
 func (a *Response) encodeLine() ([]byte, error) {
 	o := jsonline.NewObjectBuilder(256)
 	o.OpenObject("answer")

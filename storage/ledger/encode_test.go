@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline/jsonlinetest"
 )
 
-// TestEncode compares what is put together by hand with what encoding/json makes of
-// it: any member set or not, and text of all kinds.
+// Encoding by hand gives the same bytes as encoding/json, with any fields set, and for all kinds of text.
 func TestEncode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -31,7 +30,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestEncodeRefuses pins what no reader would take.
+// encodeLine refuses records without a kind or with two, and times that JSON cannot hold.
 func TestEncodeRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, r := range []Record{{}, {Response: &Response{}, RunStart: &RunStart{}}, {Response: &Response{EndedAt: late}}, {Request: &Request{RobotsVerdict: &RobotsVerdict{FetchedAt: late}}}} {

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A request is written down with what permitted it, and then what came of it.
-// Whoever has the directory can check it again.
+// A program records a request with the verdict that permits it, and then its response. Anyone who has the
+// directory can verify both.
 func Example() {
 	dir, err := os.MkdirTemp("", "ledger-")
 	if err != nil {
@@ -50,7 +50,7 @@ func Example() {
 	// 2 https://example.com/open allow: /open
 }
 
-// visit writes down a visit that robots.txt allows.
+// visit records a visit that robots.txt allows.
 func visit(l *ledger.Ledger, url string) error {
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -72,7 +72,7 @@ func visit(l *ledger.Ledger, url string) error {
 	if err != nil {
 		return err
 	}
-	// … the request is sent, and then:
+	// Here the program sends the request.
 	_, err = l.Append(&ledger.Record{Response: &ledger.Response{RequestNumber: n, EndedAt: time.Now(), Status: 200, BodyBytes: 4096}})
 	return err
 }

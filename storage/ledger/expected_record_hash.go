@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// An ExpectedRecordHash is the place and the hash of a record that a reader has kept. A ledger with
-// that record still has all records before it, unchanged. Verify checks ExpectedRecordHashes.
+// An ExpectedRecordHash is the number and the hash of a record that a reader has kept. A ledger that has
+// this record has all records before it unchanged. See VerifyOptions.ExpectedRecordHashes.
 type ExpectedRecordHash struct {
-	Number int64  `json:"n"`    // number of the record
-	Hash   string `json:"hash"` // its hash, in hex
+	Number int64  `json:"n"`
+	Hash   string `json:"hash"` // in hex
 }
 
 // String returns h in the format of ParseRecordHashes.
 func (h ExpectedRecordHash) String() string { return fmt.Sprintf("%d %s", h.Number, h.Hash) }
 
-// ParseRecordHashes reads kept records: on each line a number and a hash, as verify prints
-// them, or a whole record. It ignores blank lines and those that begin with #. It
-// returns an error if no record is left.
+// ParseRecordHashes parses kept records: each line has a number and a hash, as verify prints them, or is a
+// record. It ignores blank lines and lines that begin with #. It returns an error if there are no
+// others.
 func ParseRecordHashes(text []byte) (hashes []ExpectedRecordHash, err error) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
@@ -36,13 +36,13 @@ func ParseRecordHashes(text []byte) (hashes []ExpectedRecordHash, err error) {
 		hashes = append(hashes, h)
 	}
 	if len(hashes) == 0 {
-		return nil, errors.New("it holds nothing: expected the number of a record and its hash, " +
+		return nil, errors.New("it is empty: expected the number of a record and its hash, " +
 			"as decorum ledger verify prints them")
 	}
 	return hashes, nil
 }
 
-// parseRecordHash reads a line of ParseRecordHashes.
+// parseRecordHash parses one line, which is not blank.
 func parseRecordHash(line string) (ExpectedRecordHash, error) {
 	if line[0] == '{' {
 		r, err := decodeRecord([]byte(line + "\n"))
@@ -64,7 +64,7 @@ func parseRecordHash(line string) (ExpectedRecordHash, error) {
 	return h, nil
 }
 
-// checkExpectedRecord compares the present record with the ExpectedRecordHashes of its number.
+// checkExpectedRecord compares the hash of the current record with the expected ones of its number.
 func (v *verifier) checkExpectedRecord(hash string) {
 	for i, h := range v.opts.ExpectedRecordHashes {
 		if h.Number != v.recordNumber || v.expectedHashesFound[i] {
@@ -75,16 +75,16 @@ func (v *verifier) checkExpectedRecord(hash string) {
 			v.report.ExpectedHashesFound++
 			continue
 		}
-		v.addFindingf("is not the one that is held, whose hash is %s: it, or what it follows, was rewritten", h.Hash)
+		v.addFindingf("is not the kept record, whose hash is %s: it, or a record before it, was rewritten", h.Hash)
 	}
 }
 
-// reportMissingExpectedHashes reports the ExpectedRecordHashes whose records are missing.
+// reportMissingExpectedHashes adds a finding for each expected record that the ledger lacks.
 func (v *verifier) reportMissingExpectedHashes() {
 	for i, h := range v.opts.ExpectedRecordHashes {
 		if !v.expectedHashesFound[i] {
 			v.recordNumber = h.Number
-			v.addFindingf("is held, with the hash %s, and is not there", h.Hash)
+			v.addFindingf("was kept with the hash %s, and is missing", h.Hash)
 		}
 	}
 }

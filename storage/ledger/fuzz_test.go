@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzSegment: whatever stands in a ledger, reading, checking and opening it end in
-// order; and what can be opened is whole up to its end.
+// Records, Verify and Open return for any content of a segment, and a ledger that Open accepts has an intact
+// chain after Close.
 func FuzzSegment(f *testing.F) {
 	head := genesisHead()
 	var records []byte
@@ -46,7 +46,7 @@ func FuzzSegment(f *testing.F) {
 			return err
 		})
 		if err != nil {
-			t.Errorf("it could be opened, and %v", err)
+			t.Errorf("Open succeeded, but the chain is broken: %v", err)
 		}
 	})
 }

@@ -17,72 +17,77 @@ import (
 // Defaults of Config.
 const (
 	DefaultMaxSegmentSize     = 64 << 20         // bytes
-	DefaultCheckpointInterval = 10 * time.Minute // between two
+	DefaultCheckpointInterval = 10 * time.Minute // between two checkpoints
 )
 
-// Config says where a Ledger is, and whose it is.
+// Config says where a Ledger is, how it is written, and which run writes it.
 type Config struct {
-	// Dir is the directory; it is made if there is none. One Ledger at a time may
-	// have it open: whoever opens it keeps others away.
+	// Dir is the directory, which Open makes if it does not exist. The caller must make sure that
+	// only one Ledger at a time has it open.
 	Dir string
-	// MaxSegmentSize is how many bytes a segment has when it is compressed, or a record more;
-	// that takes some tenths of a second at the default. Default DefaultMaxSegmentSize.
+	// MaxSegmentSize is the size in bytes at which a segment is compressed; it may be exceeded by
+	// one record. Compression takes some tenths of a second at the default size. 0 means
+	// DefaultMaxSegmentSize.
 	MaxSegmentSize int64
-	// SigningKey signs checkpoints; nil: there are none.
+	// SigningKey signs checkpoints. nil means that there are no checkpoints.
 	SigningKey ed25519.PrivateKey
-	// CheckpointInterval is how long after one the next is due, which the next record then
-	// follows. There is one at the end of each segment, and of a run, besides. Default
+	// CheckpointInterval is the time after which the next record is preceded by a checkpoint. The
+	// end of each segment and of a run has a checkpoint besides. 0 means
 	// DefaultCheckpointInterval.
 	CheckpointInterval time.Duration
-	// RunStart is what the records that follow are made by. Its KeyID is set by Open.
+	// RunStart describes the run that makes the records. Open sets its KeyID.
 	RunStart RunStart
-	// LastDurableExtent is the last durable result of Ledger.DurableExtent. That much of the segment must
-	// be whole when it is opened after a crash; the rest is cut at the first record
-	// that is not whole. With the zero LastDurableExtent nothing is known, and at most one torn
-	// record is cut.
+	// LastDurableExtent is the last result of Ledger.DurableExtent that the caller has stored
+	// durably. After a crash Open requires that much of the segment to be intact, and cuts the rest
+	// from the first bad record on. With the zero value nothing is known, and Open cuts at most
+	// one torn record.
 	LastDurableExtent DurableExtent
-	// OnRecovered is told, when a crash left the ledger open, that it has been closed,
-	// and how many bytes of a torn record were cut off. nil: nobody is.
+	// OnRecovered is called with the number of bytes that were cut, if Open finds that the last
+	// run did not end. nil means that nothing is called.
 	OnRecovered func(cut int64)
 
-	// FileMode is the mode of new files. Default 0600. Users who may read the files may
-	// list new directories.
+	// FileMode is the mode of new files; 0 means 0600. Users who may read the files may also list
+	// new directories.
 	FileMode fs.FileMode
 
-	now func() time.Time // nil: time.Now
+	now func() time.Time // the clock; nil means time.Now
 }
 
-// A Ledger is open for records. Its methods may be called at the same time.
+// A Ledger appends records to the files of a ledger. Its methods may be called at the same time. Open
+// returns one.
 type Ledger struct {
 	cfg         Config
 	robotsStore robotsFileStore
 	syncTracker disk.AppendSyncTracker
 
-	mu                 sync.Mutex // of what follows
-	file               *os.File   // of the last segment; nil: the ledger is closed
-	segmentSerial      int
-	segmentSize        int64     // of whole records in it
-	buffered           []byte    // whole records after them: they go with the next record, or with Sync
-	head               chainHead // of what is held
+	// mu guards file, segmentSerial, segmentSize, buffered, head, runRequestCount,
+	// runUnansweredCount, checkpointedAt, checkpointNumber and clockBase.
+	mu                 sync.Mutex
+	file               *os.File  // the last segment; nil when the ledger is closed
+	segmentSerial      int       // number of the segment, from 1
+	segmentSize        int64     // bytes of the records in file
+	buffered           []byte    // records after these, written with the next record or by Sync
+	head               chainHead // the last record, buffered ones included
 	runRequestCount    int64     // requests of this run
-	runUnansweredCount int64     // those of them without an answer
-	checkpointedAt     time.Time // the last checkpoint, or the start
-	checkpointNumber   int64     // number of that checkpoint; 0: this run has none
-	clockBase          time.Time // as it was read when it was last found to have been set, or at the start
+	runUnansweredCount int64     // requests of this run without a response
+	checkpointedAt     time.Time // time of the last checkpoint, or of Open
+	checkpointNumber   int64     // number of the last checkpoint; 0 if this run has none
+	clockBase          time.Time // reading of the clock when it was last found to be set, or at Open
 }
 
-// Open opens the ledger in a directory for a run. What an earlier process left
-// without its RunEnd is closed by a Recovery. A ledger that is damaged is not gone on
-// with: that is an error which names the record.
+// Open opens the ledger in Config.Dir, and begins a run. If the last run has no RunEnd, Open cuts a
+// torn record and writes a Recovery. It refuses a ledger that is damaged otherwise, with an error that
+// names the record.
 func Open(cfg Config) (*Ledger, error) {
+	// Fill in the defaults.
 	cfg.MaxSegmentSize = cmp.Or(cfg.MaxSegmentSize, DefaultMaxSegmentSize)
 	cfg.CheckpointInterval = cmp.Or(cfg.CheckpointInterval, DefaultCheckpointInterval)
 	cfg.FileMode = cmp.Or(cfg.FileMode, disk.PrivateMode)
 	switch {
 	case cfg.Dir == "":
-		return nil, errors.New("ledger: it needs a directory")
+		return nil, errors.New("ledger: Config.Dir is empty")
 	case cfg.MaxSegmentSize < 0 || cfg.CheckpointInterval < 0:
-		return nil, errors.New("ledger: neither a size nor a time can be negative")
+		return nil, errors.New("ledger: MaxSegmentSize and CheckpointInterval must not be negative")
 	}
 	if cfg.SigningKey != nil {
 		cfg.RunStart.KeyID = publicKeyID(cfg.SigningKey.Public().(ed25519.PublicKey))
@@ -93,9 +98,10 @@ func Open(cfg Config) (*Ledger, error) {
 	if err := disk.MakeDirsForFileMode(cfg.Dir, cfg.FileMode); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
+	// Continue what is in the directory, and write the RunStart.
 	l := &Ledger{
 		cfg: cfg, robotsStore: robotsFileStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode}, clockBase: cfg.now(),
-		syncTracker: disk.AppendSyncTracker{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "the last records of the ledger", Remedy: "start the crawl again"},
 	}
 	l.checkpointedAt = l.clockBase
 	if err := l.recoverAndBeginRun(); err != nil {
@@ -104,14 +110,14 @@ func Open(cfg Config) (*Ledger, error) {
 	return l, nil
 }
 
-// errClosed is of a Ledger that has been closed.
+// errClosed is returned by methods of a closed Ledger. It wraps fs.ErrClosed.
 var errClosed = fmt.Errorf("ledger: %w", fs.ErrClosed)
 
-// Append writes a record, and returns its number. When it returns, the record is
-// with the operating system, but for a Response: that goes with the record after it, or
-// with Sync, and what comes of a visit is not to be kept before Sync has returned.
-// After an error nothing of the record is in the ledger, and Append may be called
-// again; but after Sync has failed, it will fail as well.
+// Append writes a record, and returns its number. When it returns, the operating system has the
+// record, except a Response, which is written with the next record, or by Sync. A caller must not
+// store the outcome of a visit before Sync has returned. If Append fails, the ledger has nothing of
+// the record, and the caller may try again; after a failed Sync, each Append fails. The ledger sets
+// Number and Time; r is not changed.
 func (l *Ledger) Append(r *Record) (n int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,8 +143,8 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	return l.head.number, nil
 }
 
-// checkpointAndRotateIfDue makes a checkpoint if it is time for one, and begins another segment if
-// this one is full. It requires the lock.
+// checkpointAndRotateIfDue writes a checkpoint if one is due, and begins another segment if this one
+// is full. The caller holds l.mu.
 func (l *Ledger) checkpointAndRotateIfDue() error {
 	if l.cfg.SigningKey != nil && l.cfg.now().Sub(l.checkpointedAt) >= l.cfg.CheckpointInterval {
 		if err := l.writeCheckpoint(); err != nil {
@@ -151,13 +157,15 @@ func (l *Ledger) checkpointAndRotateIfDue() error {
 	return l.rotateSegment()
 }
 
-// rotateSegment compresses the segment and begins the next. Where it fails it may be
-// called again. It requires the lock.
+// rotateSegment compresses the segment and begins the next one. It may be called again after it has
+// failed. The caller holds l.mu.
 func (l *Ledger) rotateSegment() error {
-	if _, err := l.recordClockChangeIfAny(); err != nil { // another segment does not begin with that
+	// A clock change is recorded in this segment, because the next must begin with its SegmentStart.
+	if _, err := l.recordClockChangeIfAny(); err != nil {
 		return err
 	}
-	if l.cfg.SigningKey != nil && l.checkpointNumber != l.head.number { // else it failed before
+	// Sign the end of the segment, unless an earlier attempt has done so.
+	if l.cfg.SigningKey != nil && l.checkpointNumber != l.head.number {
 		if err := l.writeCheckpoint(); err != nil {
 			return err
 		}
@@ -165,7 +173,8 @@ func (l *Ledger) rotateSegment() error {
 	if err := l.flushBuffered(); err != nil {
 		return err
 	}
-	if err := errors.Join(l.file.Truncate(l.segmentSize), l.syncTracker.Sync()); err != nil { // no Sync may find it closed below
+	// Sync before the file is closed below: a concurrent Sync must not find it closed.
+	if err := errors.Join(l.file.Truncate(l.segmentSize), l.syncTracker.Sync()); err != nil {
 		return err
 	}
 	name, hash, err := compressSegment(l.cfg.Dir, l.segmentSerial, l.cfg.FileMode)
@@ -179,8 +188,8 @@ func (l *Ledger) rotateSegment() error {
 	return errors.Join(old.Close(), removeIfExists(old.Name()))
 }
 
-// beginSegment begins a segment: what the last one held is on the disk. It requires the
-// lock.
+// beginSegment makes the file of a segment, and writes first into it unless that is nil. The previous
+// segment is on the disk. If it fails, the previous segment stays current. The caller holds l.mu.
 func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
 	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainSegmentName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
 	if err != nil {
@@ -201,14 +210,14 @@ func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
 	return nil
 }
 
-// A DurableExtent is how much of the segment that is written is on the disk.
+// A DurableExtent is how much of the current segment is on the disk.
 type DurableExtent struct {
-	SegmentSerial int   // of the segment; 0: no segment
-	Size          int64 // bytes of whole records that Sync put there
+	SegmentSerial int   // number of the segment, from 1; 0 means that nothing is known
+	Size          int64 // bytes of its records that are on the disk
 }
 
-// DurableExtent returns how much of the present segment is on the disk. Earlier segments are
-// on the disk as a whole.
+// DurableExtent returns how much of the current segment is on the disk. Earlier segments are on the
+// disk completely. It returns the zero value if the ledger is closed.
 func (l *Ledger) DurableExtent() DurableExtent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,22 +227,22 @@ func (l *Ledger) DurableExtent() DurableExtent {
 	return DurableExtent{l.segmentSerial, l.syncTracker.SyncedBytes(l.file)}
 }
 
-// Sync returns when all that was written before is on the disk. When it has
-// failed, the ledger takes no more: what the system has lost by then is not known,
-// and asking again would not tell.
+// Sync returns when all earlier records are on the disk. If the disk reports a failure, the ledger
+// accepts no more records: what the system has lost is unknown, and a second attempt would not show
+// it.
 func (l *Ledger) Sync() error {
 	l.mu.Lock()
 	err := l.flushBuffered()
 	l.mu.Unlock()
-	if err != nil { // nothing is lost: it is still held
+	if err != nil { // nothing is lost: the records are still buffered
 		return fmt.Errorf("ledger: %w", err)
 	}
 	return l.syncTracker.Sync()
 }
 
-// Close writes the RunEnd of the run, and a last checkpoint, and closes the ledger. It
-// comes after the last request has its Response. Where one could not be written there
-// is no RunEnd: the next Open closes the run, as that of a process that was killed.
+// Close writes the RunEnd and a last checkpoint, and closes the ledger. The caller must have appended
+// the Response of each Request. If a Response is missing, Close writes no RunEnd, and the next Open
+// writes a Recovery, as after a kill.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,10 +252,10 @@ func (l *Ledger) Close() error {
 	return errors.Join(l.finishRun(), l.syncAndCloseFile())
 }
 
-// finishRun writes what ends the run, if it may. It requires the lock.
+// finishRun writes the RunEnd and the checkpoint, unless a Sync has failed. The caller holds l.mu.
 func (l *Ledger) finishRun() error {
 	if l.syncTracker.Err() != nil {
-		return nil // closing the file will say it
+		return nil // syncAndCloseFile returns the error
 	}
 	if err := l.flushBuffered(); err != nil {
 		return err
@@ -261,11 +270,14 @@ func (l *Ledger) finishRun() error {
 			return err
 		}
 	}
+	// A failed write may have left bytes after the last record: cut them.
 	err := l.file.Truncate(l.segmentSize)
 	l.syncTracker.RecordWrite(l.file, l.segmentSize)
 	return err
 }
 
+// syncAndCloseFile syncs and closes the segment. It does nothing if the ledger is closed. The caller
+// holds l.mu, or no other goroutine uses l.
 func (l *Ledger) syncAndCloseFile() error {
 	if l.file == nil {
 		return nil

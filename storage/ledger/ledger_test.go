@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestVerify: a ledger of several runs and segments, one of them killed, is found
-// to be right, and every verdict in it is derived again.
+// Verify has no findings in a ledger of several segments and runs, one of which was killed, and derives every
+// verdict again.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 6)
@@ -32,12 +32,12 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestDocumentedCheck: the program in docs/ledger.md, which shares nothing with
-// this package, finds the chain right, and an edit to it.
+// The program in docs/ledger.md, which shares no code with this package, accepts the chain of a ledger, and
+// refuses that of an edited one.
 func TestDocumentedCheck(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("there is no python3")
+		t.Skip("python3 is not installed")
 	}
 	docs, err := os.ReadFile("../../docs/ledger.md")
 	if err != nil {
@@ -64,9 +64,9 @@ func TestDocumentedCheck(t *testing.T) {
 		return string(out), err
 	}
 	if out, err := check(text); err != nil || out != fmt.Sprintf("%d records\n", bytes.Count(text, []byte("\n"))) {
-		t.Errorf("it says %q, %v", out, err)
+		t.Errorf("the program prints %q, %v", out, err)
 	}
 	if out, err := check(bytes.Replace(text, []byte(`"status":200`), []byte(`"status":404`), 1)); err == nil {
-		t.Errorf("it says %q of an edit", out)
+		t.Errorf("the program accepts an edited ledger: %q", out)
 	}
 }

@@ -20,10 +20,10 @@ import (
 
 var editCount = flag.Int("edits", 200, "how many edits TestMutations makes")
 
-// A ledgerFiles is a ledger in memory: its files, as they are.
+// A ledgerFiles holds the files of a ledger in memory, by path.
 type ledgerFiles map[string][]byte
 
-// readFiles returns the files in a directory, by their paths in it.
+// readFiles returns the files in a directory, by their relative paths.
 func readFiles(t *testing.T, dir string) ledgerFiles {
 	t.Helper()
 	files := ledgerFiles{}
@@ -41,7 +41,7 @@ func readFiles(t *testing.T, dir string) ledgerFiles {
 	return files
 }
 
-// replaceFiles makes the directory, which held old, hold files.
+// replaceFiles replaces old, the files of a directory, by files.
 func replaceFiles(t *testing.T, dir string, old, files ledgerFiles) {
 	t.Helper()
 	for name := range old {
@@ -60,16 +60,16 @@ func replaceFiles(t *testing.T, dir string, old, files ledgerFiles) {
 	}
 }
 
-// pickFile returns a file at random, of those whose name has a part.
+// pickFile returns the name of a random file among those whose names contain part.
 func (c ledgerFiles) pickFile(rng *rand.Rand, part string) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c)), func(name string) bool { return !strings.Contains(name, part) })
 	return names[rng.IntN(len(names))]
 }
 
-// A fileEdit changes files, and says how.
+// A fileEdit changes files, and returns a description of the change.
 type fileEdit func(t *testing.T, rng *rand.Rand, files ledgerFiles) string
 
-// fileEdits change files as they are on the disk.
+// fileEdits change whole files.
 var fileEdits = []fileEdit{
 	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
 		name := files.pickFile(rng, "")
@@ -142,7 +142,7 @@ var lineEdits = []func(chance *rand.Rand, lines [][]byte) ([][]byte, string){
 	},
 }
 
-// alterRecord changes a number or a word in a record.
+// alterRecord changes a digit or a letter in a record.
 func alterRecord(rng *rand.Rand, line []byte) []byte {
 	start := linePrefixSize + rng.IntN(len(line)-linePrefixSize-2)
 	for i := range line[start : len(line)-1] {
@@ -161,9 +161,8 @@ func alterRecord(rng *rand.Rand, line []byte) []byte {
 	return line
 }
 
-// editLines changes the lines of a segment, packs it again, and, if whole, gives
-// all that follows the hashes that it would have had: who can write files can do
-// that, but cannot sign.
+// editLines changes the lines of a segment, and encodes it again. If rechained is set, it also gives all later
+// records the hashes that follow: whoever can write the files can do that, but cannot sign.
 func editLines(t *testing.T, rng *rand.Rand, files ledgerFiles, rechained bool) string {
 	t.Helper()
 	name := files.pickFile(rng, "ledger-")
@@ -171,7 +170,7 @@ func editLines(t *testing.T, rng *rand.Rand, files ledgerFiles, rechained bool) 
 	lines, how := lineEdits[rng.IntN(len(lineEdits))](rng, all[name])
 	all[name] = lines
 	if rechained {
-		how += ", and the chain made anew"
+		how += ", and the chain computed again"
 		rechain(all)
 	}
 	old := maps.Clone(all)
@@ -186,7 +185,7 @@ func editLines(t *testing.T, rng *rand.Rand, files ledgerFiles, rechained bool) 
 	return name + ": " + how
 }
 
-// linesOf returns the lines of all segments.
+// linesOf returns the lines of all segments, by file name.
 func linesOf(t *testing.T, files ledgerFiles) map[string][][]byte {
 	t.Helper()
 	all := map[string][][]byte{}
@@ -198,8 +197,7 @@ func linesOf(t *testing.T, files ledgerFiles) map[string][][]byte {
 	return all
 }
 
-// rechain gives records the numbers and hashes that follow each other, as far as
-// they can be read.
+// rechain gives records consecutive numbers and the hashes that follow, except lines that cannot be decoded.
 func rechain(all map[string][][]byte) {
 	end := genesisHead()
 	for _, file := range slices.Sorted(maps.Keys(all)) {
@@ -209,6 +207,7 @@ func rechain(all map[string][][]byte) {
 	}
 }
 
+// rechainRecord returns the line of a record as it follows end, and the new end.
 func rechainRecord(end chainHead, line []byte) ([]byte, chainHead) {
 	r, err := decodeRecord(line)
 	if err != nil {
@@ -225,7 +224,7 @@ func rechainRecord(end chainHead, line []byte) ([]byte, chainHead) {
 	return end.appendRecord(nil, at, body)
 }
 
-// fixSegmentHashes corrects the SHA-256 that segments state of the files before them.
+// fixSegmentHashes corrects the SHA-256 of the previous file in each SegmentStart.
 func fixSegmentHashes(t *testing.T, files ledgerFiles, all map[string][][]byte) {
 	t.Helper()
 	end := genesisHead()
@@ -244,7 +243,7 @@ func fixSegmentHashes(t *testing.T, files ledgerFiles, all map[string][][]byte) 
 	}
 }
 
-// TestMutations makes edits at random, one at a time: each is found.
+// Each of many random edits, made one at a time, leads to a finding.
 func TestMutations(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 2)
@@ -271,10 +270,11 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// applyRandomEdit returns the files with one edit, and how they were edited.
+// applyRandomEdit returns the files with one edit, and a description of it.
 func applyRandomEdit(t *testing.T, rng *rand.Rand, original ledgerFiles) (files ledgerFiles, how string) {
 	t.Helper()
-	for files = maps.Clone(original); sameFiles(original, files); { // a hash that was forged may have been made anew
+	// Repeat an edit that changes nothing: rechaining may restore a forged hash.
+	for files = maps.Clone(original); sameFiles(original, files); {
 		n := rng.IntN(len(fileEdits) + 2)
 		if n < len(fileEdits) {
 			how = fileEdits[n](t, rng, files)
@@ -289,8 +289,8 @@ func sameFiles(a, b ledgerFiles) bool {
 	return maps.EqualFunc(a, b, func(x, y []byte) bool { return bytes.Equal(x, y) })
 }
 
-// A run that names no key, which whoever writes the files can put in the place of one
-// that does, is not right for who has the key, since nothing signs it.
+// A run that names no key has a finding when the ledger is verified with a key, because nothing signs it.
+// Otherwise someone who can write the files could replace a run that names one.
 func TestUnsignedRun(t *testing.T) {
 	for name, keys := range map[string][]ed25519.PrivateKey{"alone": {nil}, "after a signed one": {testKey, nil}} {
 		dir := t.TempDir()
@@ -305,10 +305,10 @@ func TestUnsignedRun(t *testing.T) {
 			}
 		})
 		if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() {
-			t.Errorf("%s: %+v, %v, want that all is right without the key", name, r, err)
+			t.Errorf("%s: %+v, %v, want no findings without the key", name, r, err)
 		}
 		if r := verifySigned(t, dir); r.OK() {
-			t.Errorf("%s: not found: %d records that no checkpoint signs", name, r.UnsignedRecords)
+			t.Errorf("%s: %d unsigned records and no finding", name, r.UnsignedRecords)
 		}
 	}
 }

@@ -2,10 +2,10 @@ package ledger
 
 import "github.com/decorum-crawler/decorum"
 
-// checkRecord checks what a record says, beyond that it is there.
+// checkRecord checks the content of a record that is in its place in the chain.
 func (v *verifier) checkRecord(r *Record) {
 	if first := v.position.Line == 1 && v.previousSegment != nil; first != (r.SegmentStart != nil) {
-		v.addFindingf("is not what begins a file, and only that")
+		v.addFindingf("is not a segment record at the beginning of a file, or is one elsewhere")
 	}
 	switch {
 	case r.RunStart != nil:
@@ -27,11 +27,11 @@ func (v *verifier) checkRecord(r *Record) {
 	}
 }
 
-// checkRunStart checks the start of a run.
+// checkRunStart checks the start of a run, and makes it the current run.
 func (v *verifier) checkRunStart(run *RunStart) {
 	v.report.Runs++
 	if v.runStart != nil {
-		v.addFindingf("begins a run, and the one before has no end")
+		v.addFindingf("begins a run, and the run before has no end")
 		v.endInterruptedRun()
 	}
 	v.runStart, v.runRequestCount, v.lastRunKeyID = run, 0, run.KeyID
@@ -41,39 +41,40 @@ func (v *verifier) checkRunStart(run *RunStart) {
 	}
 }
 
-// endInterruptedRun ends a run whose process was killed: what it had asked for last may
-// have been answered until the moment of its last record, as far as is known.
+// endInterruptedRun ends the current run. If its process was killed, its last requests may have been
+// answered until the time of its last record, and these answers are unknown.
 func (v *verifier) endInterruptedRun() {
 	v.report.UnansweredRequests += v.delayChecker.endInterruptedRun()
 	v.robotsRedirects.assumeUnansweredRedirected()
 	v.runStart = nil
 }
 
-// checkRunEnd checks the end of a run.
+// checkRunEnd checks that each request of the run has a response, and that none is missing.
 func (v *verifier) checkRunEnd(end *RunEnd) {
 	if n := len(v.delayChecker.unansweredRequests); n > 0 {
 		v.addFindingf("ends the run, and %d of its requests have no answer", n)
 	}
 	if end.Requests != v.runRequestCount {
-		v.addFindingf("says that the run made %d requests, and %d are here", end.Requests, v.runRequestCount)
+		v.addFindingf("says that the run made %d requests, and the ledger has %d", end.Requests, v.runRequestCount)
 	}
 	v.endInterruptedRun()
 }
 
-// checkRequest checks a request: its verdict, and its pace.
+// checkRequest checks the verdict of a request, the redirect that led to it, and its delays.
 func (v *verifier) checkRequest(r *Record) {
 	v.report.Requests++
 	v.runRequestCount++
 	q := r.Request
 	u, err := decorum.ParseURL(q.URL)
 	if err != nil || u.String() != q.URL {
-		v.addFindingf("is of %q, which is no URL", q.URL)
+		v.addFindingf("has an invalid URL: %q", q.URL)
 		return
 	}
 	if v.runStart == nil {
-		v.addFindingf("is a request of no run")
+		v.addFindingf("is a request outside a run")
 		return
 	}
+	// robots.txt must allow it; a robots.txt needs a redirect if it is not at its origin.
 	if reason := v.verdictChecker.checkRequest(u, q); reason != "" {
 		v.addFindingf("%s: %s", q.URL, reason)
 	} else if q.Kind != KindRobotsTXT {
@@ -82,6 +83,7 @@ func (v *verifier) checkRequest(r *Record) {
 	if q.Kind == KindRobotsTXT && !v.robotsRedirects.addAndCheckRequest(r.Number, q) {
 		v.reportUnrecordedRedirect(q)
 	}
+	// The host's delays must be kept.
 	delay := v.verdictChecker.robotsDelay(q.RobotsVerdict, r.Time)
 	for _, reason := range v.delayChecker.checkRequest(r, u.Origin().Host(), v.runStart, delay) {
 		v.addFindingf("%s: %s", q.URL, reason)
@@ -89,10 +91,11 @@ func (v *verifier) checkRequest(r *Record) {
 	v.report.MeasuredDelays = v.delayChecker.measuredDelayCount
 }
 
-// reportUnrecordedRedirect reports a request for a robots.txt to which no recorded redirect leads. If
-// several processes crawl together, the redirect may be in the ledger of another.
+// reportUnrecordedRedirect reports a request for a robots.txt to which no recorded redirect leads: a
+// finding, or a warning if several processes crawl together, because the ledger of another may have the
+// redirect.
 func (v *verifier) reportUnrecordedRedirect(q *Request) {
-	const what = "%s: it is asked for as the robots.txt of %s, and no redirect from there is recorded"
+	const what = "%s: it was requested as the robots.txt of %s, and no redirect from there is recorded"
 	if v.runStart.SharedCrawl {
 		v.addWarningf(what+" here: the ledger of another process may have it", q.URL, q.Origin)
 		return
@@ -100,18 +103,18 @@ func (v *verifier) reportUnrecordedRedirect(q *Request) {
 	v.addFindingf(what, q.URL, q.Origin)
 }
 
-// checkRefusal checks a URL that was not asked for.
+// checkRefusal checks that the verdict of a refusal disallows its URL.
 func (v *verifier) checkRefusal(q *Refusal) {
 	v.report.Refusals++
 	u, err := decorum.ParseURL(q.URL)
 	switch {
 	case err != nil || u.String() != q.URL:
-		v.addFindingf("is of %q, which is no URL", q.URL)
+		v.addFindingf("has an invalid URL: %q", q.URL)
 	case v.runStart == nil:
-		v.addFindingf("is a refusal of no run")
+		v.addFindingf("is a refusal outside a run")
 	case q.RobotsVerdict == nil:
 	case q.RobotsVerdict.Allowed:
-		v.addFindingf("%s: it is refused, and the verdict allows it", q.URL)
+		v.addFindingf("%s: it was refused although the verdict allows it", q.URL)
 	default:
 		if reason := v.verdictChecker.checkVerdict(u, q.RobotsVerdict); reason != "" {
 			v.addFindingf("%s: %s", q.URL, reason)
@@ -121,7 +124,7 @@ func (v *verifier) checkRefusal(q *Refusal) {
 	}
 }
 
-// checkResponse checks what came of a request.
+// checkResponse checks that a response belongs to a request, and its times.
 func (v *verifier) checkResponse(r *Record) {
 	v.report.Responses++
 	v.robotsRedirects.addResponse(r.Response)

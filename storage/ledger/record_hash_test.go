@@ -12,13 +12,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestExpectedRecords: a ledger that was continued has a record that a reader kept. A ledger that
-// was written from the start again does not, although its chain is right.
+// A ledger that was continued has a record that a reader kept. A ledger that was rewritten from the start
+// does not have it, although its chain is right.
 func TestExpectedRecords(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	writeSample(t, dir, 1)
 	early := verifySigned(t, dir).LastRecordHash
-	// The rewritten ledger has the same records but for one, and a chain of its own.
+	// The rewritten ledger differs in one record, and has the chain that follows from that.
 	files := readFiles(t, dir)
 	all := linesOf(t, files)
 	for name := range all {
@@ -44,26 +44,27 @@ func TestExpectedRecords(t *testing.T) {
 		want       string
 	}{
 		{"the ledger", dir, hashes, 1, ""},
-		{"a rewritten one", other, hashes, 0, "is not the one that is held"},
-		{"one that ends before", dir, []ExpectedRecordHash{early, missing}, 1, "and is not there"},
+		{"a rewritten one", other, hashes, 0, "is not the kept record"},
+		{"one that ends before", dir, []ExpectedRecordHash{early, missing}, 1, "and is missing"},
 	} {
 		report, err := Verify(tt.dir, VerifyOptions{ExpectedRecordHashes: tt.hashes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := slices.ContainsFunc(report.Findings, func(f Finding) bool {
-			return strings.Contains(f.Message, "held") && strings.Contains(f.Message, tt.want)
+			return strings.Contains(f.Message, "kept") && strings.Contains(f.Message, tt.want)
 		})
 		if report.ExpectedHashesFound != tt.foundCount || found != (tt.want != "") {
-			t.Errorf("%s: %d are held, found %v; want %d, %q", tt.name, report.ExpectedHashesFound, report.Findings, tt.foundCount, tt.want)
+			t.Errorf("%s: %d kept records are in the ledger, found %v; want %d, %q", tt.name, report.ExpectedHashesFound, report.Findings, tt.foundCount, tt.want)
 		}
 	}
 	if report, err := Verify(other, VerifyOptions{}); err != nil || !report.OK() {
-		t.Errorf("the rewritten one is found out without a hold, so that this proves nothing: %+v, %v", report, err)
+		t.Errorf("the rewritten ledger has findings even without a kept record: %+v, %v", report, err)
 	}
 }
 
-// TestParseRecordHashes: text that is not an ExpectedRecordHash is an error that names the line.
+// ParseRecordHashes parses numbers with hashes, and records. It returns an error that names the line of
+// anything else.
 func TestParseRecordHashes(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
 	for _, bad := range []string{"", "# none\n", "x " + hash, "0 " + hash, "1", "1 abc", "7 " + hash + " more", `{"hash":"` + hash + `"}`, hash} {
@@ -81,7 +82,7 @@ func TestParseRecordHashes(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if report, err := Verify(dir, VerifyOptions{ExpectedRecordHashes: hashes}); err != nil || report.ExpectedHashesFound != 1 || !report.OK() {
-				t.Errorf("%s: the first record is not held: %+v, %v", name, report, err)
+				t.Errorf("%s: the first record is not in the ledger: %+v, %v", name, report, err)
 			}
 		}
 	}
@@ -90,14 +91,14 @@ func TestParseRecordHashes(t *testing.T) {
 	}
 }
 
-// A robotsVisit is a request for a robots.txt, and the status of its answer.
+// A robotsVisit is a request for a robots.txt, and the status of its response.
 type robotsVisit struct {
 	url, referrer string
-	status        int // 0: it has no answer, and the process is killed
+	status        int // 0: the process is killed before the response
 }
 
-// TestRobotsRedirects: a page that is labelled as a robots.txt is found out, and one that
-// a recorded redirect leads to is not.
+// A page that is labelled as a robots.txt is a finding, unless a recorded redirect may lead to it. In a
+// shared crawl it is a warning.
 func TestRobotsRedirects(t *testing.T) {
 	const home, file = "http://h0.test", "http://h0.test/robots.txt"
 	for _, tt := range []struct {
@@ -120,7 +121,7 @@ func TestRobotsRedirects(t *testing.T) {
 				found = report.Warnings
 			}
 			has := slices.ContainsFunc(found, func(f Finding) bool {
-				return strings.Contains(f.Message, tt.wantURL+": it is asked for as the robots.txt of "+home)
+				return strings.Contains(f.Message, tt.wantURL+": it was requested as the robots.txt of "+home)
 			})
 			if has != (tt.wantURL != "") || shared && !report.OK() || !shared && tt.wantURL == "" && !report.OK() {
 				t.Errorf("%s, shared %v: found %v, warnings %v", tt.name, shared, report.Findings, report.Warnings)
@@ -129,7 +130,7 @@ func TestRobotsRedirects(t *testing.T) {
 	}
 }
 
-// writeRobotsVisits writes a ledger of requests for robots.txt files, and verifies it.
+// writeRobotsVisits writes a ledger of requests for robots.txt files, and returns its report.
 func writeRobotsVisits(t *testing.T, visits []robotsVisit, shared bool) *VerifyReport {
 	dir := filepath.Join(t.TempDir(), "ledger")
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A hostileFile replaces a file of a ledger by something that a reader may wait for, or that
-// has no end, and says what the finding is.
+// A hostileFile replaces a file of a ledger by something that blocks its reader or has no end. want is part
+// of the finding.
 type hostileFile struct {
 	name, want string
 	replace    func(t *testing.T, file string)
@@ -33,7 +33,7 @@ var hostileFiles = []hostileFile{
 	{"a device", "path escapes from parent", func(t *testing.T, file string) { symlinkTo(t, "/dev/zero", file) }},
 	{"a file elsewhere", "path escapes from parent", func(t *testing.T, file string) { symlinkTo(t, "/etc/hosts", file) }},
 	{"a socket", "it is not a regular file (S---------)", func(t *testing.T, file string) {
-		t.Chdir(filepath.Dir(file)) // a socket's name has 107 bytes at most
+		t.Chdir(filepath.Dir(file)) // the name of a socket has at most 107 bytes
 		l, err := net.Listen("unix", filepath.Base(file))
 		if err != nil {
 			t.Fatal(err)
@@ -62,8 +62,8 @@ func symlinkTo(t *testing.T, to, file string) {
 	}
 }
 
-// TestVerifyHostileFiles: what is not a regular file of the directory is a finding, at
-// once, and so is one without end; neither is read into memory.
+// A file that is not a regular file of the directory is a finding, and so is a file without end. Verify does
+// not wait for them, and does not read them into memory.
 func TestVerifyHostileFiles(t *testing.T) {
 	home := t.TempDir()
 	writeSample(t, home, 2)
@@ -94,7 +94,7 @@ func TestVerifyHostileFiles(t *testing.T) {
 				if cost := after.TotalAlloc - before.TotalAlloc; cost > 8*maxLineBytes {
 					t.Errorf("%d MB were allocated", cost>>20)
 				}
-				for _, err := range Records(dir) { // does not wait, either
+				for _, err := range Records(dir) { // returns, too
 					_ = err
 				}
 			})
@@ -102,7 +102,7 @@ func TestVerifyHostileFiles(t *testing.T) {
 	}
 }
 
-// TestVerifyNoDirectory: a pipe in the place of the directory is an error at once.
+// Verify returns an error, without waiting, if the directory is a named pipe.
 func TestVerifyNoDirectory(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "ledger")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -113,8 +113,7 @@ func TestVerifyNoDirectory(t *testing.T) {
 	}
 }
 
-// TestVerifyStops: a small file that unpacks to lines without end, none of them a
-// record, is not read to its end.
+// Verify stops reading a small file that decompresses to endless lines, none of them a record.
 func TestVerifyStops(t *testing.T) {
 	dir := t.TempDir()
 	var packed bytes.Buffer
@@ -135,6 +134,6 @@ func TestVerifyStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report := verifySigned(t, dir); !report.StoppedAtFaultLimit || report.UnlistedFindings != maxUnlistedFindings+1 && report.UnlistedFindings != maxUnlistedFindings+2 {
-		t.Errorf("%d findings beside those listed, stopped: %v; want it stopped after %d", report.UnlistedFindings, report.StoppedAtFaultLimit, maxUnlistedFindings)
+		t.Errorf("%d unlisted findings, stopped: %v; want it stopped after %d", report.UnlistedFindings, report.StoppedAtFaultLimit, maxUnlistedFindings)
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// recoverAndBeginRun goes on with what is in the directory, and begins the run.
+// recoverAndBeginRun continues the ledger in the directory, or begins one, and writes the RunStart.
+// Open calls it before other goroutines know l.
 func (l *Ledger) recoverAndBeginRun() error {
 	l.head = genesisHead()
 	all, err := listSegments(l.cfg.Dir)
 	if err != nil {
 		return err
 	}
-	var recovery *Recovery // nil: nothing was
+	var recovery *Recovery // nil if the last run has ended
 	switch {
 	case len(all) == 0:
 		err = l.beginSegment(1, nil)
@@ -40,8 +41,8 @@ func (l *Ledger) recoverAndBeginRun() error {
 	return errors.Join(l.writeOrBufferRecord(&Record{RunStart: &l.cfg.RunStart}), l.syncTracker.Sync(), disk.SyncDir(l.cfg.Dir))
 }
 
-// resumeSegment opens the last segment, which is not full, and cuts a torn record off its
-// end. It returns the Recovery that must be written, nil if all is well.
+// resumeSegment opens the last segment, which is not compressed, and cuts a torn record off its end. It
+// returns the Recovery to write, or nil if the last run has ended and nothing was cut.
 func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	s := all[len(all)-1]
 	name := filepath.Join(l.cfg.Dir, s.name)
@@ -50,7 +51,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 			return nil, err
 		}
 	}
-	// Its compressed twin, if a crash came before the next segment was begun.
+	// A crash during rotation leaves a compressed copy beside it: remove that.
 	if err := removeIfExists(name + compressedSuffix); err != nil {
 		return nil, err
 	}
@@ -58,6 +59,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Find the end of the last intact record.
 	runEnded, err := l.recoverEndFromSegment(s, durableSize)
 	if err != nil {
 		return nil, err
@@ -71,6 +73,8 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 		return nil, err
 	}
 	cutBytes := info.Size() - l.segmentSize
+	// Cut the rest, and write the bytes after the durable part again: they may not be on the disk
+	// although the system considers them written, and a later fsync alone would not write them.
 	if durableSize < 0 {
 		durableSize = l.segmentSize
 	}
@@ -78,7 +82,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 		return nil, err
 	}
 	l.syncTracker.RecordWrite(l.file, l.segmentSize)
-	if l.segmentSize == 0 && s.serial > 1 { // a crash came before its first record
+	if l.segmentSize == 0 && s.serial > 1 { // a crash came before its SegmentStart was written
 		first, err := l.newSegmentStart(all[len(all)-2])
 		if err == nil {
 			err = l.writeOrBufferRecord(&Record{SegmentStart: first})
@@ -93,14 +97,14 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	return &Recovery{CutBytes: cutBytes}, nil
 }
 
-// newSegmentStart returns the record that begins the segment after a compressed one,
-// whose last record l.end is.
+// newSegmentStart returns the SegmentStart after a compressed segment, whose last record is l.head.
 func (l *Ledger) newSegmentStart(previous segment) (*SegmentStart, error) {
 	hash, err := hashFile(filepath.Join(l.cfg.Dir, previous.name))
 	return &SegmentStart{PreviousFile: previous.name, PreviousSHA256: hash, ChainHash: string(l.head.hash[:])}, err
 }
 
-// beginSegmentAfterCompressed begins the segment that follows a compressed one, which is whole.
+// beginSegmentAfterCompressed begins a segment after the last one, which is compressed and complete: a
+// crash came before the next was begun. It returns a Recovery if the last run has not ended.
 func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
 	if l.cfg.LastDurableExtent.SegmentSerial > s.serial {
 		return nil, l.missingSegmentError(s)
@@ -119,8 +123,8 @@ func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
 	return &Recovery{}, nil
 }
 
-// loadHeadBeforeLastSegment finds the end of what stands before the last segment: that segment
-// says it, if it has a record.
+// loadHeadBeforeLastSegment sets l.head to the last record before the last segment. The SegmentStart of
+// the last segment states it. If that is missing, it reads the segment before.
 func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	err := all[len(all)-1].forEachLine(l.cfg.Dir, func(_ int, line []byte) error {
 		r, err := decodeRecord(line)
@@ -134,7 +138,8 @@ func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	switch {
 	case errors.Is(err, errStopReading):
 		return nil
-	case errors.Is(err, errLineTooLong) && l.cfg.LastDurableExtent.SegmentSerial != 0: // zeros, which scan cuts
+	case errors.Is(err, errLineTooLong) && l.cfg.LastDurableExtent.SegmentSerial != 0:
+		// The file holds zeros, which recoverEndFromSegment cuts.
 	case err != nil:
 		return err
 	case len(all) < 2:
@@ -145,15 +150,15 @@ func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	return err
 }
 
-// runIsEndedAfter reports whether a ledger ends with that of a run, if r is its last record: by a RunEnd,
-// and perhaps a checkpoint after it, before which the clock may have been set. endedBefore says
-// whether that was so before r.
+// runIsEndedAfter reports whether the last run has ended, if r is the last record: r is a RunEnd, or
+// follows one as a checkpoint, or as a clock change before the checkpoint. endedBefore is the result for
+// the record before r.
 func runIsEndedAfter(r *Record, endedBefore bool) bool {
 	return r.RunEnd != nil || endedBefore && (r.Checkpoint != nil || r.ClockChange != nil)
 }
 
-// lastSegmentDurableSize returns how many bytes of the last segment are known to be on the disk; -1:
-// unknown.
+// lastSegmentDurableSize returns how many bytes of the last segment are known to be on the disk, or -1
+// if nothing is known.
 func (l *Ledger) lastSegmentDurableSize(all []segment) (int64, error) {
 	last := all[len(all)-1]
 	switch extent := l.cfg.LastDurableExtent; {
@@ -164,31 +169,33 @@ func (l *Ledger) lastSegmentDurableSize(all []segment) (int64, error) {
 	case extent.SegmentSerial == last.serial:
 		return extent.Size, nil
 	}
-	return 0, nil // the segment was begun later
+	return 0, nil // the segment was begun after the extent was recorded
 }
 
-// missingSegmentError returns the error for a missing last segment.
+// missingSegmentError returns the error for a segment that was on the disk and is missing. last is the
+// last existing one.
 func (l *Ledger) missingSegmentError(last segment) error {
 	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: "+
 		"restore it, or move the directory %s away to begin another ledger (the last there is %s)",
 		plainSegmentName(l.cfg.LastDurableExtent.SegmentSerial), l.cfg.LastDurableExtent.Size, l.cfg.Dir, last.name)
 }
 
-// errBadRecord ends the reading of a segment at its first bad record.
-var errBadRecord = errors.New("the rest is cut")
+// errBadRecord makes forEachLine return at the first bad record. Callers do not report it.
+var errBadRecord = errors.New("stop at a bad record")
 
-// recoverEndFromSegment reads a segment that comes after l.end, and moves l.end and l.size to the end of
-// its last whole record. The first durableSize bytes must be whole. The rest is not part of
-// the ledger from the first bad record on: a loss of power may leave any bytes there.
-// If durableSize is -1, only one torn record may follow the last whole one.
+// recoverEndFromSegment reads a segment whose first record follows l.head, and sets l.head and
+// l.segmentSize to the end of its last intact record. The first durableSize bytes must be intact. After
+// them, everything from the first bad record on is not part of the ledger: a loss of power may leave any
+// bytes there. If durableSize is -1, only one torn record may follow the last intact one. It reports
+// whether the last run has ended.
 func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (runEnded bool, err error) {
-	var badLine error // what is wrong with the last line
+	var badLine error // the error of the previous line
 	first := s.serial > 1 && s.isCompressed && l.head.number == 0
 	err = s.forEachLine(l.cfg.Dir, func(number int, line []byte) error {
 		if badLine != nil {
 			return badLine
 		}
-		if first { // it says itself what it follows
+		if first { // the segment states which record it follows
 			first = false
 			if r, err := decodeRecord(line); err == nil && r.SegmentStart != nil {
 				l.head.number = r.Number - 1
@@ -210,15 +217,17 @@ func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (runEnded b
 	})
 	if s.isCompressed {
 		l.segmentSize = 0
-		err = errors.Join(err, badLine) // nothing can be torn there
+		err = errors.Join(err, badLine) // a compressed segment was complete
 	}
+	// Decide whether the bad part was on the disk: then the ledger is damaged.
 	switch {
 	case errors.Is(err, errBadRecord) || err == nil && l.segmentSize < durableSize:
 		if err = nil; l.segmentSize < durableSize {
-			err = cmp.Or(badLine, fmt.Errorf("the ledger is damaged: %s is whole for %d bytes, and %d were on the disk; "+
+			err = cmp.Or(badLine, fmt.Errorf("the ledger is damaged: %s is intact for %d bytes, and %d were on the disk; "+
 				"restore it from a backup, or move the directory away to begin another", s.name, l.segmentSize, durableSize))
 		}
-	case errors.Is(err, errLineTooLong) && durableSize >= 0 && l.segmentSize >= durableSize: // zeros have no line end
+	case errors.Is(err, errLineTooLong) && durableSize >= 0 && l.segmentSize >= durableSize:
+		// A long part of zeros, without a line end, is cut as well.
 		err = nil
 	}
 	return runEnded, err

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// reopenAndVisit opens a ledger again, makes a visit and closes it. It returns what was said
-// of a recovery: -1 if nothing was.
+// reopenAndVisit opens a ledger again, makes a visit and closes it. It returns the argument of OnRecovered, or
+// -1 if that was not called.
 func reopenAndVisit(t *testing.T, dir string) (cut int64) {
 	t.Helper()
 	cut = -1
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(24 * time.Hour) // after what the samples were written in
+		time.Sleep(24 * time.Hour) // past the times of the samples
 		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), OnRecovered: func(n int64) { cut = n }})}
 		w.writeVisit(0, "/after")
 		if err := w.ledger.Close(); err != nil {
@@ -27,7 +27,7 @@ func reopenAndVisit(t *testing.T, dir string) (cut int64) {
 	return cut
 }
 
-// verifyWithoutFindings checks a ledger in which nothing may be wrong.
+// verifyWithoutFindings verifies a ledger, and fails the test for each finding.
 func verifyWithoutFindings(t *testing.T, dir string) *VerifyReport {
 	t.Helper()
 	r := verifySigned(t, dir)
@@ -37,8 +37,8 @@ func verifyWithoutFindings(t *testing.T, dir string) *VerifyReport {
 	return r
 }
 
-// TestTornEnd: whatever part of the last records is left, the ledger can be gone on
-// with, and says what was cut off.
+// Whatever part of the last record is left, the ledger can be continued, and OnRecovered gets the number of
+// bytes that were cut.
 func TestTornEnd(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 2)
@@ -49,13 +49,14 @@ func TestTornEnd(t *testing.T) {
 	}
 	last := all[len(all)-1].name
 	text := original[last]
-	lastSize := len(text) - 1 - strings.LastIndex(string(text[:len(text)-1]), "\n") // of the last record
+	// Bytes of the last record.
+	lastSize := len(text) - 1 - strings.LastIndex(string(text[:len(text)-1]), "\n")
 	for _, partBytes := range []int{1, 10, linePrefixSize, lastSize / 2, lastSize - 1} {
 		now := maps.Clone(original)
 		now[last] = text[:len(text)-lastSize+partBytes]
 		replaceFiles(t, dir, original, now)
 		if r, err := Verify(dir, VerifyOptions{}); err != nil || r.OK() || !strings.Contains(r.Findings[0].Message, "is torn") {
-			t.Errorf("%d bytes of the last record: %+v, %v, want that it is torn", partBytes, r.Findings, err)
+			t.Errorf("%d bytes of the last record: %+v, %v, want a finding that it is torn", partBytes, r.Findings, err)
 		}
 		if cut := reopenAndVisit(t, dir); cut != int64(partBytes) {
 			t.Errorf("%d bytes of the last record: %d bytes cut", partBytes, cut)
@@ -67,7 +68,7 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
-// Zeros at the end, which a file system leaves after a loss of power, are a torn record.
+// Zeros at the end, which a file system may leave after a loss of power, are cut as a torn record.
 func TestZerosAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 2)
@@ -84,8 +85,7 @@ func TestZerosAtTheEnd(t *testing.T) {
 	verifyWithoutFindings(t, dir)
 }
 
-// TestDamagedEnd: a ledger that is damaged otherwise is not gone on with, and stays
-// as it is.
+// Open refuses a ledger with a changed record, and does not change its files.
 func TestDamagedEnd(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 2)
@@ -104,8 +104,7 @@ func TestDamagedEnd(t *testing.T) {
 	}
 }
 
-// TestRotationCutShort: wherever a crash comes while a segment is compressed and the
-// next begun, nothing is lost.
+// Wherever a crash comes while a segment is compressed and the next one begun, nothing is lost.
 func TestRotationCutShort(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 2)
@@ -141,7 +140,7 @@ func TestRotationCutShort(t *testing.T) {
 	}
 }
 
-// What stands behind the last record since a write failed there is written over.
+// Bytes that a failed write has left after the last record are overwritten or cut.
 func TestWriteIsRepeated(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun()})
@@ -154,8 +153,8 @@ func TestWriteIsRepeated(t *testing.T) {
 	verifyWithoutFindings(t, dir)
 }
 
-// A clock that is set back puts off no checkpoint: the last one is known by the
-// monotonic clock.
+// A clock that is set back does not delay the next checkpoint, because the time of the last one has a
+// monotonic reading.
 func TestCheckpointsByMonotonicClock(t *testing.T) {
 	l := openLedger(t, Config{Dir: t.TempDir(), SigningKey: testKey, CheckpointInterval: time.Nanosecond, RunStart: testRun()})
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/"}}); err != nil {
@@ -169,7 +168,7 @@ func TestCheckpointsByMonotonicClock(t *testing.T) {
 	}
 }
 
-// A run of many overrides, each with its reason, fits in a record.
+// The RunStart of a run with 20,000 overrides, each with a reason, fits in a record.
 func TestManyOverrides(t *testing.T) {
 	dir, run := t.TempDir(), testRun()
 	for i := range 20_000 {
@@ -187,7 +186,7 @@ func TestManyOverrides(t *testing.T) {
 	}
 }
 
-// Megabytes of zeros are a torn record, too.
+// Five MiB of zeros at the end are cut as well.
 func TestManyZerosAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	if err := openLedger(t, Config{Dir: dir, RunStart: testRun()}).Close(); err != nil {
@@ -209,8 +208,7 @@ func TestManyZerosAtTheEnd(t *testing.T) {
 	}
 }
 
-// A segment that cannot be compressed, since the disk is full, does not grow by a
-// checkpoint each time that is tried.
+// If a segment cannot be compressed, because the disk is full, repeated attempts do not each add a checkpoint.
 func TestRotationIsRepeated(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1, SigningKey: testKey, RunStart: testRun()})

@@ -4,22 +4,22 @@ package ledger
 // requested URL.
 type robotsFetchKey struct{ origin, url string }
 
-// A robotsRedirectTracker knows which requests for a robots.txt were redirected. A request at
-// another address than its origin's /robots.txt must follow from such a request:
-// otherwise any page could be labelled as a robots.txt, which needs no verdict.
+// A robotsRedirectTracker records which requests for a robots.txt were redirected. A request for another URL
+// than its origin's /robots.txt must follow such a request. Otherwise any page could be labelled as a
+// robots.txt, which needs no verdict.
 type robotsRedirectTracker struct {
-	unansweredFetches map[int64]robotsFetchKey // without an answer so far, by number of the request
-	redirectedFetches map[robotsFetchKey]bool  // answered by a redirect, or with an unknown answer
+	unansweredFetches map[int64]robotsFetchKey // requests without a response, by number
+	redirectedFetches map[robotsFetchKey]bool  // requests with a redirect or an unknown answer as response
 }
 
-// addAndCheckRequest adds a request for a robots.txt, and reports whether it is at its origin, or
-// may be the target of a recorded redirect from there.
+// addAndCheckRequest adds a request for a robots.txt. It reports whether the request is for the
+// /robots.txt of its origin, or may follow a recorded redirect from there.
 func (k *robotsRedirectTracker) addAndCheckRequest(n int64, q *Request) (follows bool) {
 	k.unansweredFetches[n] = robotsFetchKey{q.Origin, q.URL}
 	return q.URL == q.Origin+"/robots.txt" || k.redirectedFetches[robotsFetchKey{q.Origin, q.Referrer}]
 }
 
-// addResponse adds an answer. The ledger does not record the target of a redirect.
+// addResponse adds a response. Only its status counts: the ledger does not record the target of a redirect.
 func (k *robotsRedirectTracker) addResponse(a *Response) {
 	if h, ok := k.unansweredFetches[a.RequestNumber]; ok && a.Status >= 300 && a.Status < 400 {
 		k.redirectedFetches[h] = true
@@ -27,7 +27,8 @@ func (k *robotsRedirectTracker) addResponse(a *Response) {
 	delete(k.unansweredFetches, a.RequestNumber)
 }
 
-// assumeUnansweredRedirected ends a killed run: the ledger may lack its last answers.
+// assumeUnansweredRedirected ends a run that was killed. Its requests without a response may have been
+// redirected, and count so.
 func (k *robotsRedirectTracker) assumeUnansweredRedirected() {
 	for _, h := range k.unansweredFetches {
 		k.redirectedFetches[h] = true

@@ -22,17 +22,17 @@ import (
 // testKey signs the samples.
 var testKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-// fuzzTime is when fuzzed records are of.
+// fuzzTime is the time of the seeds of FuzzSegment.
 var fuzzTime = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// testRun is what the samples are made by.
+// testRun returns the RunStart of the samples.
 func testRun() RunStart {
 	return RunStart{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)", ProductToken: "examplebot",
 		RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true,
 		HostOverrides: map[string]HostOverride{"h2.test": {DelayMS: new(int64(0)), Reason: "our own"}}}
 }
 
-// sampleRobots returns the robots.txt of a host of the samples.
+// sampleRobots returns the robots.txt of a sample host.
 func sampleRobots(host int) []byte {
 	if host == 1 {
 		return fmt.Appendf(nil, "User-agent: *\nCrawl-delay: 3\nDisallow: /closed # of %d\n", host)
@@ -40,11 +40,11 @@ func sampleRobots(host int) []byte {
 	return fmt.Appendf(nil, "User-agent: other\nDisallow: /\nUser-agent: examplebot\nAllow: /closed/but\nDisallow: /closed # of %d\n", host)
 }
 
-// A sampleWriter writes a sample, in virtual time.
+// A sampleWriter writes a sample ledger, in virtual time.
 type sampleWriter struct {
 	t        *testing.T
 	ledger   *Ledger
-	lastEnds [4]time.Time // of the last visits to hosts
+	lastEnds [4]time.Time // end of the last visit, by host
 }
 
 func openLedger(t *testing.T, cfg Config) *Ledger {
@@ -65,14 +65,14 @@ func (w *sampleWriter) appendRecord(r Record) int64 {
 	return n
 }
 
-// robotsVerdict returns the verdict of a host's robots.txt, which it keeps.
+// robotsVerdict returns a URL and the verdict of the host's robots.txt, which it stores in the ledger.
 func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *RobotsVerdict) {
 	w.t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.test%s", host, path))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if host == 3 { // has none
+	if host == 3 { // has no robots.txt
 		return u, NewRobotsVerdict(robots.AllowAll().Check(u), gate.FetchSummary{Outcome: gate.OutcomeAllowAll, FetchedAt: time.Now()})
 	}
 	body := sampleRobots(host)
@@ -87,17 +87,17 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Robot
 	return u, NewRobotsVerdict(rules.Check(u), gate.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: gate.OutcomeRules})
 }
 
-// sampleDelay is what the samples' hosts are owed.
+// sampleDelay returns the required delay of a sample host.
 func sampleDelay(host int) time.Duration {
 	return []time.Duration{time.Second, 3 * time.Second, 0, time.Second}[host]
 }
 
-// writeRequest writes a request, when the host is due.
+// writeRequest waits until the host is due, and writes a request.
 func (w *sampleWriter) writeRequest(host int, path string) int64 {
 	u, verdict := w.robotsVerdict(host, path)
 	q := &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), ServerIP: "127.0.0.1", URLSource: "link",
 		Referrer: "http://h0.test/", RobotsVerdict: verdict, Slots: 1}
-	if end := w.lastEnds[host]; end.IsZero() && host == 1 { // its robots.txt has been asked for
+	if end := w.lastEnds[host]; end.IsZero() && host == 1 { // as if its robots.txt had been fetched before
 		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(), sampleDelay(host).Milliseconds()
 	} else if !end.IsZero() {
 		time.Sleep(end.Add(sampleDelay(host)).Sub(w.ledger.cfg.now()))
@@ -106,25 +106,25 @@ func (w *sampleWriter) writeRequest(host int, path string) int64 {
 	return w.appendRecord(Record{Request: q})
 }
 
-// writeVisit writes a request and its answer.
+// writeVisit writes a request and its response.
 func (w *sampleWriter) writeVisit(host int, path string) {
 	w.writeResponse(host, w.writeRequest(host, path))
 }
 
-// writeResponse writes the answer to a request, after a while.
+// writeResponse writes the response to a request, after 50 ms.
 func (w *sampleWriter) writeResponse(host int, n int64) {
 	time.Sleep(50 * time.Millisecond)
 	w.lastEnds[host] = w.ledger.cfg.now()
 	w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: w.lastEnds[host], Status: 200, BodyBytes: 1234}})
 }
 
-// writeRefusal writes a refusal.
+// writeRefusal writes a refusal by the robots.txt of a host.
 func (w *sampleWriter) writeRefusal(host int) {
 	u, verdict := w.robotsVerdict(host, "/closed/x")
 	w.appendRecord(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: "link", Reason: "disallowed", RobotsVerdict: verdict}})
 }
 
-// writeVisits writes some visits to all hosts.
+// writeVisits writes pages visits to each host, with refusals between them.
 func (w *sampleWriter) writeVisits(pages int) {
 	for i := range pages {
 		for host := range 4 {
@@ -135,8 +135,8 @@ func (w *sampleWriter) writeVisits(pages int) {
 	}
 }
 
-// writeSample writes a ledger of three runs, of which the second is killed while it
-// waits for an answer, in segments of some records each, with checkpoints.
+// writeSample writes a signed ledger of three runs, in segments of some records each. The second run is
+// killed while it waits for a response.
 func writeSample(t *testing.T, dir string, pages int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func writeSample(t *testing.T, dir string, pages int) {
 	})
 }
 
-// closeAsKilled leaves a ledger as a process does that is killed.
+// closeAsKilled closes the file of a ledger without the end of the run, as a kill does.
 func closeAsKilled(t *testing.T, l *Ledger) {
 	t.Helper()
 	if err := l.syncAndCloseFile(); err != nil {
@@ -168,7 +168,7 @@ func closeAsKilled(t *testing.T, l *Ledger) {
 	}
 }
 
-// verifySigned checks a ledger with its key.
+// verifySigned verifies a ledger with testKey.
 func verifySigned(t *testing.T, dir string) *VerifyReport {
 	t.Helper()
 	report, err := Verify(dir, VerifyOptions{PublicKey: testKey.Public().(ed25519.PublicKey)})
@@ -178,7 +178,7 @@ func verifySigned(t *testing.T, dir string) *VerifyReport {
 	return report
 }
 
-// decompressSegment returns what a segment of that name holds.
+// decompressSegment returns the records of a segment file with the given name and content.
 func decompressSegment(t *testing.T, name string, text []byte) []byte {
 	t.Helper()
 	if !strings.HasSuffix(name, compressedSuffix) {
@@ -196,7 +196,7 @@ func decompressSegment(t *testing.T, name string, text []byte) []byte {
 	return plain
 }
 
-// encodeSegment returns the file of a segment of that name, with these lines.
+// encodeSegment returns the content of a segment file with the given name and lines.
 func encodeSegment(t *testing.T, name string, lines [][]byte) []byte {
 	t.Helper()
 	plain := bytes.Join(lines, nil)

@@ -25,20 +25,22 @@ import (
 // A segment is a file of records, plain or compressed.
 type segment struct {
 	name         string // without its directory
-	serial       int
+	serial       int    // its number, from 1
 	isCompressed bool
-	fileHash     hash.Hash // nil, or of the file's bytes that forEachLine has read
+	fileHash     hash.Hash // if not nil, forEachLine writes the bytes of the file to it
 }
 
+// segmentNamePattern matches the names of segments: number, and suffix if compressed.
 var segmentNamePattern = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
 
+// plainSegmentName returns the name of a segment that is not compressed.
 func plainSegmentName(serial int) string { return fmt.Sprintf("ledger-%06d.jsonl", serial) }
 
 const compressedSuffix = ".zst"
 
-// listSegments returns the segments in a directory, oldest first. Where a crash has
-// left one both plain and compressed, it is the one that counts: the plain one,
-// unless another has been begun after it.
+// listSegments returns the segments in a directory, oldest first. If a crash has left a segment both plain
+// and compressed, it returns one of them: the plain one if the segment is the last, and otherwise the
+// compressed one.
 func listSegments(dir string) ([]segment, error) {
 	// Check for a directory first: opening a pipe may block forever.
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -51,19 +53,20 @@ func listSegments(dir string) ([]segment, error) {
 	var all []segment
 	for _, e := range entries {
 		if m := segmentNamePattern.FindStringSubmatch(e.Name()); m != nil && !e.IsDir() {
-			serial, _ := strconv.Atoi(m[1]) // of nine digits at most
+			serial, _ := strconv.Atoi(m[1]) // at most nine digits
 			all = append(all, segment{name: e.Name(), serial: serial, isCompressed: m[2] != ""})
 		}
 	}
 	slices.SortFunc(all, func(a, b segment) int {
 		return cmp.Or(cmp.Compare(a.serial, b.serial), cmp.Compare(a.name, b.name))
 	})
+	// In this order the plain file of a segment comes directly before the compressed one.
 	var current []segment
 	for i, s := range all {
 		last := s.serial == all[len(all)-1].serial
 		switch {
-		case !s.isCompressed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
-		case s.isCompressed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
+		case !s.isCompressed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // the compressed file counts
+		case s.isCompressed && i > 0 && all[i-1].serial == s.serial && last: // the plain file counts
 		default:
 			current = append(current, s)
 		}
@@ -71,10 +74,10 @@ func listSegments(dir string) ([]segment, error) {
 	return current, nil
 }
 
-// openDecompressed returns the records of a segment as they were written.
+// openDecompressed returns a reader of the records of a segment, decompressed.
 func (s segment) openDecompressed(dir string) (io.ReadCloser, error) {
 	f, err := openRegularFile(dir, s.name)
-	if errors.Is(err, fs.ErrNotExist) && !s.isCompressed { // it has just been compressed
+	if errors.Is(err, fs.ErrNotExist) && !s.isCompressed { // a Ledger has compressed it since listSegments
 		return segment{s.name + compressedSuffix, s.serial, true, s.fileHash}.openDecompressed(dir)
 	}
 	if err != nil {
@@ -97,20 +100,20 @@ func (s segment) openDecompressed(dir string) (io.ReadCloser, error) {
 	}}, nil
 }
 
-// A segmentReader reads the lines of a segment, decompressed.
+// A segmentReader reads the bytes of a segment, decompressed.
 type segmentReader struct {
 	io.Reader
 	close func() error
 }
 
-// Close closes the file, and what decompresses it.
+// Close closes the file and the decompressor.
 func (r segmentReader) Close() error { return r.close() }
 
-// errLineTooLong is of a line that no ledger has.
+// errLineTooLong is returned for a line that is longer than any record.
 var errLineTooLong = fmt.Errorf("is longer than %d bytes", maxLineBytes)
 
-// forEachLine calls yield for each line of a segment, with its number and its line
-// end if it has one, until it returns an error. Its slice is good for that call.
+// forEachLine calls yield for each line of a segment, with its number from 1, and with its line end if it
+// has one, until yield returns an error, which it returns. The slice is valid during the call only.
 func (s segment) forEachLine(dir string, yield func(number int, line []byte) error) (err error) {
 	input, err := s.openDecompressed(dir)
 	if err != nil {
@@ -137,7 +140,7 @@ func (s segment) forEachLine(dir string, yield func(number int, line []byte) err
 	}
 }
 
-// readLine returns the next line, with its line end if it has one, until the next
+// readLine returns the next line, with its line end if it has one. The slice is valid until the next
 // call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
@@ -164,12 +167,12 @@ func hashFile(name string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// compressSegment compresses the file of a segment beside it, and returns the name and the
-// SHA-256 of what it makes. When it returns, that is on the disk. It may be called
-// again where it has failed.
+// compressSegment compresses a segment into a second file, and returns the name and the SHA-256 of that.
+// When it returns, the file is on the disk. It may be called again after it has failed.
 func compressSegment(dir string, serial int, mode fs.FileMode) (name, hash string, err error) {
 	name = plainSegmentName(serial) + compressedSuffix
 	temporary := filepath.Join(dir, name+".new")
+	// Compress into a temporary file, which gets its name when it is on the disk.
 	in, err := os.Open(filepath.Join(dir, plainSegmentName(serial)))
 	if err != nil {
 		return "", "", err
@@ -190,7 +193,7 @@ func compressSegment(dir string, serial int, mode fs.FileMode) (name, hash strin
 	return name, hex.EncodeToString(h.Sum(nil)), disk.SyncDir(dir)
 }
 
-// compressZstd compresses all of in.
+// compressZstd writes all of in to out, compressed.
 func compressZstd(out io.Writer, in io.Reader) error {
 	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -200,7 +203,7 @@ func compressZstd(out io.Writer, in io.Reader) error {
 	return errors.Join(err, z.Close())
 }
 
-// removeIfExists removes a file, if it is there.
+// removeIfExists removes a file. A missing file is not an error.
 func removeIfExists(name string) error {
 	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -208,9 +211,9 @@ func removeIfExists(name string) error {
 	return nil
 }
 
-// openRegularFile opens a file below a directory for reading. A stranger may have written
-// the directory: openRegularFile refuses anything but a regular file without waiting for
-// it, and a symbolic link that leads out of the directory.
+// openRegularFile opens a regular file below a directory for reading. It returns an error for anything else,
+// without waiting for it, and for a symbolic link that leads out of the directory, because a stranger may
+// have written the directory.
 func openRegularFile(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -233,7 +236,7 @@ func openRegularFile(dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-// requireRegularFile returns an error unless info is of a regular file.
+// requireRegularFile returns err, or an error unless info describes a regular file.
 func requireRegularFile(info fs.FileInfo, err error) error {
 	switch {
 	case err != nil:
@@ -246,7 +249,7 @@ func requireRegularFile(info fs.FileInfo, err error) error {
 	return nil
 }
 
-// readRegularFile returns the content of a file as openRegularFile opens it, and an error if it
+// readRegularFile returns the content of a file that openRegularFile opens. It returns an error if the file
 // has more than limit bytes.
 func readRegularFile(dir, name string, limit int64) (text []byte, err error) {
 	f, err := openRegularFile(dir, name)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestSyncWhileSegmentsEnd: segments are ended while others are synced, and nobody
-// takes that for a failure.
+// Goroutines may sync while others end segments: no call fails.
 func TestSyncWhileSegmentsEnd(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1 << 10, RunStart: testRun()})
@@ -34,7 +33,7 @@ func TestSyncWhileSegmentsEnd(t *testing.T) {
 	}
 }
 
-// TestSegmentIsSyncedBeforeItEnds: a Sync that goes on must not find its file closed.
+// A segment is synced before its file is closed, so that a concurrent Sync does not fail.
 func TestSegmentIsSyncedBeforeItEnds(t *testing.T) {
 	l := openLedger(t, Config{Dir: t.TempDir(), MaxSegmentSize: 1, RunStart: testRun()})
 	before := &syncRecorder{File: l.file}
@@ -50,7 +49,7 @@ func TestSegmentIsSyncedBeforeItEnds(t *testing.T) {
 	}
 }
 
-// A syncRecorder is a file that tells whether it was synced.
+// A syncRecorder is a file that records whether it was synced.
 type syncRecorder struct {
 	*os.File
 	synced bool
@@ -61,8 +60,8 @@ func (f *syncRecorder) Sync() error {
 	return f.File.Sync()
 }
 
-// TestNothingAfterAFailedSync: what was written may be lost, and so nothing is
-// written after it, no RunEnd either. Whoever opens the ledger again sees what is left.
+// After a failed Sync the last records may be lost, so nothing is written any more, not even a RunEnd. The
+// next Open finds what is left.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun()})

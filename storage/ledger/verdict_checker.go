@@ -14,27 +14,28 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// A verdictChecker derives verdicts again, from the robots.txt files beside a ledger.
+// A verdictChecker derives verdicts again from the robots.txt files of a ledger, and compares them with
+// the recorded ones.
 type verdictChecker struct {
-	robotsDir    string
-	intactByHash map[string]bool // by hash: whether it is there, as it was
-	fileFindings []Finding       // what is wrong with files
+	robotsDir    string          // directory of the robots.txt files
+	intactByHash map[string]bool // by SHA-256: whether the file exists and has that hash
+	fileFindings []Finding       // faults of files, one for each file
 
-	agent           robots.Agent
-	robotsOptions   robots.ParseOptions
-	purposes        []string
-	hasSeenRunStart bool                                // the three are: a run has begun
-	rulesByHash     recent.Map[string, robotsFileRules] // of files, read as they say
+	agent           robots.Agent                        // agent of the current run
+	robotsOptions   robots.ParseOptions                 // how the current run parses robots.txt
+	purposes        []string                            // purposes of the current run
+	hasSeenRunStart bool                                // whether the three are set
+	rulesByHash     recent.Map[string, robotsFileRules] // rules of the files for the current run
 }
 
-// cachedRules is how many files are held in memory as rules at least, twice as many at most.
+// cachedRules is how many compiled files stay in memory: at least so many, at most twice as many.
 const cachedRules = 500
 
-// maxRobotsFileBytes is how many bytes of a robots.txt are read: a crawl keeps at most
+// maxRobotsFileBytes is the largest robots.txt that is read, in bytes. A crawl stores at most
 // robots.MaxFileBytes.
 const maxRobotsFileBytes = 16 << 20
 
-// startRun has files read as a run does.
+// startRun sets agent, dialect and purposes to those of a run. It returns an error if they are invalid.
 func (j *verdictChecker) startRun(run *RunStart) error {
 	agent, err := run.robotsAgent()
 	if err != nil {
@@ -50,39 +51,40 @@ func (j *verdictChecker) startRun(run *RunStart) error {
 	return nil
 }
 
-// robotsAgent returns whom the run's robots.txt files speak to.
+// robotsAgent returns the agent of a run, by which rules are chosen.
 func (r *RunStart) robotsAgent() (robots.Agent, error) {
 	if !r.IgnoresStarRules {
 		return robots.NewAgent(r.ProductToken, r.FallbackTokens...)
 	}
-	a, _ := robots.PresetOrNewAgent(robots.Yandex, r.ProductToken) // whose presets alone ignore them
+	// Only presets of the Yandex dialect ignore rules for "*".
+	a, _ := robots.PresetOrNewAgent(robots.Yandex, r.ProductToken)
 	if !a.IgnoresStarRules() || !slices.Equal(a.FallbackTokens(), r.FallbackTokens) {
-		return a, fmt.Errorf("says that rules for * do not bind %q, which is no such agent", r.ProductToken)
+		return a, fmt.Errorf("says that rules for * do not bind %q, but they bind that agent", r.ProductToken)
 	}
 	return a, nil
 }
 
-// checkRequest says what is wrong with the verdict of a request to u; empty: nothing.
+// checkRequest returns the fault of the verdict of a request for u, or an empty string.
 func (j *verdictChecker) checkRequest(u decorum.URL, q *Request) string {
 	if q.Kind == KindRobotsTXT {
 		if q.RobotsVerdict != nil || q.Referrer == "" && u.String() != q.Origin+"/robots.txt" {
-			return "it is no robots.txt of " + q.Origin
+			return "it is not the robots.txt of " + q.Origin
 		}
 		return ""
 	}
 	switch {
 	case q.Origin != u.Origin().String():
-		return fmt.Sprintf("the robots.txt of %s does not speak for it", q.Origin)
+		return fmt.Sprintf("the robots.txt of %s does not apply to it", q.Origin)
 	case q.RobotsVerdict == nil:
 		return "it was sent without a verdict"
 	case !q.RobotsVerdict.Allowed:
-		return "it was sent, and the verdict disallows it"
+		return "it was sent although the verdict disallows it"
 	}
 	return j.checkVerdict(u, q.RobotsVerdict)
 }
 
-// checkVerdict says in what a verdict is not the one that is derived from its file;
-// empty: in nothing.
+// checkVerdict returns how a verdict for u differs from the one that its robots.txt gives, or an empty
+// string.
 func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string {
 	rules, reason := j.findRules(got)
 	if reason != "" {
@@ -91,12 +93,12 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string 
 	want := NewRobotsVerdict(aiuse.Check(rules.access, rules.usage, u, j.purposes), gate.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.DisallowedForMainRobot != got.DisallowedForMainRobot {
-		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
+		return fmt.Sprintf("its verdict is %s, but its robots.txt says %s", got.describe(), want.describe())
 	}
 	return ""
 }
 
-// describe says a verdict.
+// describe returns a verdict in words, such as "yes (line 3, allow: /a, group *)".
 func (v *RobotsVerdict) describe() string {
 	s := "no"
 	if v.Allowed {
@@ -111,26 +113,26 @@ func (v *RobotsVerdict) describe() string {
 	return fmt.Sprintf("%s (line %d, %s, group %s)", s, v.RuleLine, v.Rule, v.Group)
 }
 
-// robotsFileRules are what a robots.txt says to the run's agent.
+// robotsFileRules are the rules of a robots.txt for the run's agent.
 type robotsFileRules struct {
-	access *robots.Rules
-	usage  *aiuse.Rules
+	access *robots.Rules // which URLs it may fetch, and how often
+	usage  *aiuse.Rules  // for which purposes it may use the content
 }
 
-// findRules returns the rules that a verdict rests on, or why there are none.
+// findRules returns the rules on which a verdict rests, or the reason why they are unavailable.
 func (j *verdictChecker) findRules(v *RobotsVerdict) (rules robotsFileRules, reason string) {
 	if !j.hasSeenRunStart {
-		return robotsFileRules{}, "it is not known how its run reads robots.txt"
+		return robotsFileRules{}, "its run states no valid agent and dialect"
 	}
 	switch v.FetchOutcome {
 	case gate.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
-			return robotsFileRules{}, "it names a robots.txt, and says that there is none"
+			return robotsFileRules{}, "it names a robots.txt, and says that the origin has none"
 		}
 		return robotsFileRules{access: robots.AllowAll()}, ""
 	case gate.OutcomeRules.String(), gate.OutcomeCachedRules.String():
 	default:
-		return robotsFileRules{}, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
+		return robotsFileRules{}, fmt.Sprintf("its outcome of robots.txt is %q, which allows no verdict", v.FetchOutcome)
 	}
 	if rules, ok := j.rulesByHash.Get(v.FileSHA256, cachedRules); ok {
 		return rules, ""
@@ -145,14 +147,15 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules robotsFileRules, rea
 	return rules, ""
 }
 
-// readVerifiedRobotsFile returns the file with a hash. What is wrong with it is a finding, once.
+// readVerifiedRobotsFile returns the robots.txt with a hash, or the reason why it is unavailable. A
+// missing or changed file is a finding, once.
 func (j *verdictChecker) readVerifiedRobotsFile(hash string) (body []byte, reason string) {
 	intact, seen := j.intactByHash[hash]
 	if seen && !intact {
 		return nil, "its robots.txt is missing or was changed"
 	}
 	if _, err := hex.DecodeString(hash); err != nil || len(hash) != 2*sha256.Size {
-		return nil, fmt.Sprintf("%q is no SHA-256 of a robots.txt", hash)
+		return nil, fmt.Sprintf("%q is not a SHA-256", hash)
 	}
 	name := robotsFilePath(j.robotsDir, hash)
 	body, err := readRegularFile(j.robotsDir, robotsFilePath("", hash), maxRobotsFileBytes)
@@ -169,9 +172,9 @@ func (j *verdictChecker) readVerifiedRobotsFile(hash string) (body []byte, reaso
 	return nil, "its robots.txt is missing or was changed"
 }
 
-// robotsDelay returns the rest that the file of a verdict asks for at a moment, 0 if
-// that is not known. Where it differs by the hour, a request that was permitted in
-// the minute before may have been sent in this one.
+// robotsDelay returns the delay that the robots.txt of a verdict demands at a time, or 0 if that is
+// unknown. If the delay depends on the hour, a request that was permitted one minute before may be
+// sent now, so it returns the lower one of both times.
 func (j *verdictChecker) robotsDelay(v *RobotsVerdict, at time.Time) time.Duration {
 	if v == nil {
 		return 0

@@ -9,9 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// TestVerdictsOfAgents: a verdict is derived again for the agent that its run names:
-// by its wider tokens, and exempt from the rules for everybody, with the mark of what
-// is not for indexing, only where the run says so (EXC-06).
+// A verdict is derived again for the agent of its run: with the run's fallback tokens, and without the rules
+// for "*", and with the mark not_for_indexing, only if the run says so (EXC-06).
 func TestVerdictsOfAgents(t *testing.T) {
 	direct, image, plain := RunStart{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, IgnoresStarRules: true},
 		RunStart{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, RunStart{ProductToken: "YandexDirect"}
@@ -25,9 +24,9 @@ func TestVerdictsOfAgents(t *testing.T) {
 		{"marked", "User-agent: *\nDisallow: /\n", direct, marked, true},
 		{"the mark is missing", "User-agent: *\nDisallow: /\n", direct, unmarked, false},
 		{"the mark is invented", "User-agent: *\nDisallow: /b\n", direct, marked, false},
-		{"nobody is exempt unsaid", "User-agent: *\nDisallow: /\n", plain, marked, false},
-		{"a run of before wider tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
-		{"a wider token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
+		{"exempt only if the run says so", "User-agent: *\nDisallow: /\n", plain, marked, false},
+		{"a run without fallback tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
+		{"a fallback token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
 		{"no such exempt agent", "", RunStart{ProductToken: "examplebot", IgnoresStarRules: true}, unmarked, false},
 		{"an exempt agent with other tokens", "", RunStart{ProductToken: "YandexDirect", IgnoresStarRules: true}, unmarked, false},
 	} {
@@ -56,7 +55,7 @@ func TestVerdictsOfAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 			if valid := len(report.Findings) == 0; valid != test.valid {
-				t.Errorf("right %t, want %t: %v", valid, test.valid, report.Findings)
+				t.Errorf("valid %t, want %t: %v", valid, test.valid, report.Findings)
 			}
 		})
 	}

@@ -11,62 +11,63 @@ import (
 	"time"
 )
 
-// VerifyOptions say what a ledger is checked against.
+// VerifyOptions say against what Verify checks a ledger. The zero value checks no signatures.
 type VerifyOptions struct {
-	// PublicKey is what checkpoints are signed with, and all of a ledger that is closed is
-	// signed, whatever its runs say; nil: signatures are not checked.
+	// PublicKey verifies the signatures of checkpoints. If it is set, a checkpoint must sign the end
+	// of the ledger, whether or not the runs name a key. nil means that signatures are not checked.
 	PublicKey ed25519.PublicKey
-	// StillBeingWritten says that the ledger is being written to: it need not be closed, and its
-	// last record may be torn.
+	// StillBeingWritten is set if a crawl is writing the ledger: the last run need not have ended,
+	// and the last record may be torn.
 	StillBeingWritten bool
-	// ExpectedRecordHashes are records that a reader has kept: the ledger must contain them.
+	// ExpectedRecordHashes are records that the reader has kept, and that the ledger must contain.
 	ExpectedRecordHashes []ExpectedRecordHash
-	// MaxFindings is how many are kept, and how many warnings; of more, the VerifyReport has the
-	// number. Default 1,000.
+	// MaxFindings is how many findings, and how many warnings, the report lists. It counts more.
+	// 0 means 1,000.
 	MaxFindings int
 }
 
-// A VerifyReport is what Verify found.
+// A VerifyReport is the result of Verify.
 type VerifyReport struct {
 	Segments            int   `json:"segments"` // files
 	Records             int64 `json:"records"`
 	Runs                int64 `json:"runs"`
 	Requests            int64 `json:"requests"`
 	Responses           int64 `json:"answers"`
-	UnansweredRequests  int64 `json:"interrupted"` // requests without an answer: the process was killed
+	UnansweredRequests  int64 `json:"interrupted"` // requests without a response, because a process was killed
 	Refusals            int64 `json:"refusals"`
-	CheckedVerdicts     int64 `json:"verdicts"`     // derived again from the robots.txt
-	RobotsFiles         int   `json:"robots_files"` // that records name
-	MeasuredDelays      int64 `json:"rests"`        // of hosts between two requests, measured by the records' times
-	Checkpoints         int64 `json:"checkpoints"`  // whether their signatures were checked or not
+	CheckedVerdicts     int64 `json:"verdicts"`     // verdicts that were derived again from their robots.txt
+	RobotsFiles         int   `json:"robots_files"` // robots.txt files that records name
+	MeasuredDelays      int64 `json:"rests"`        // delays between two visits, measured by the times of records
+	Checkpoints         int64 `json:"checkpoints"`  // including those whose signatures were not checked
 	UnsignedRecords     int64 `json:"unsigned"`     // records after the last checkpoint
-	Closed              bool  `json:"closed"`       // it ends with that of a run
-	ExpectedHashesFound int   `json:"held"`         // how many of VerifyOptions.ExpectedRecordHashes the ledger contains
-	// LastRecordHash is the last record: a reader who keeps it can check later that no earlier
-	// record was changed.
+	Closed              bool  `json:"closed"`       // whether the ledger ends with the end of a run
+	ExpectedHashesFound int   `json:"held"`         // records of VerifyOptions.ExpectedRecordHashes in the ledger
+	// LastRecordHash identifies the last record. A reader who keeps it can check later that no
+	// record up to it was changed.
 	LastRecordHash ExpectedRecordHash `json:"last"`
-	// StoppedAtFaultLimit is set if Verify did not read the rest, because it found too many faults.
+	// StoppedAtFaultLimit is set if Verify stopped reading, because it found too many faults.
 	StoppedAtFaultLimit bool `json:"stopped,omitempty"`
 
 	Findings         []Finding `json:"findings"`
-	UnlistedFindings int64     `json:"more_findings"` // than are listed
-	// Warnings are of what is not wrong, and should be known: that the clock was set.
+	UnlistedFindings int64     `json:"more_findings"` // findings that Findings does not list
+	// Warnings are facts that are not wrong and that a reader should know, such as that the clock
+	// was set.
 	Warnings         []Finding `json:"warnings"`
-	UnlistedWarnings int64     `json:"more_warnings"`
+	UnlistedWarnings int64     `json:"more_warnings"` // warnings that Warnings does not list
 }
 
-// OK reports whether nothing is wrong, whatever there are warnings of.
+// OK reports whether there are no findings. Warnings do not count.
 func (r *VerifyReport) OK() bool { return len(r.Findings) == 0 }
 
-// A Finding is something that is wrong with a ledger, or that should be known of it.
+// A Finding is a fault of a ledger, or a warning.
 type Finding struct {
-	File         string `json:"file"`             // the segment's, or the robots.txt's
-	Line         int    `json:"line,omitempty"`   // from 1; 0: it is of the file
-	RecordNumber int64  `json:"record,omitempty"` // its number, as it states it or as it should be
-	Message      string `json:"what"`
+	File         string `json:"file"`             // the segment, or the robots.txt
+	Line         int    `json:"line,omitempty"`   // from 1; 0 if the finding is about the file
+	RecordNumber int64  `json:"record,omitempty"` // the number that the record states, or should have
+	Message      string `json:"what"`             // continues a sentence that begins with the record or file
 }
 
-// String returns it on one line.
+// String returns the finding on one line: file:line: record N message.
 func (f Finding) String() string {
 	s := f.File
 	if f.Line > 0 {
@@ -78,41 +79,41 @@ func (f Finding) String() string {
 	return s + " " + f.Message
 }
 
-// A verifier reads a ledger from its beginning. Its memory grows with the hosts
-// and the robots.txt files, not with the records.
+// A verifier checks a ledger from its first record to its last. Its memory grows with the number of
+// hosts and robots.txt files, not with the number of records.
 type verifier struct {
 	dir    string
 	opts   VerifyOptions
 	report VerifyReport
 
-	position              LinePosition
-	recordNumber          int64          // of the record
-	isHeadKnown           bool           // what the next record follows
-	possibleHeads         [2]chainHead   // it may: the last one as it states its hash, and as it has it
-	previousChainHead     chainHead      // what the record at hand follows
-	previousSegment       *segment       // that has been read
-	previousSegmentSHA256 string         // its SHA-256, in hex; empty: it could not be read to its end
-	lastRecordTime        time.Time      // of the last record, had nobody set the clock
-	runEnded              bool           // see runIsEndedAfter
-	isLastLineTorn        bool           // the last line is
-	runStart              *RunStart      // nil: none has begun
-	runRequestCount       int64          // of the run
-	lastRunKeyID          string         // of the last run
-	verdictChecker        verdictChecker //
-	delayChecker          delayChecker   //
-	expectedHashesFound   []bool         // which of opts.ExpectedRecordHashes were found
+	position              LinePosition // of the current line
+	recordNumber          int64        // number of the current record
+	isHeadKnown           bool         // whether possibleHeads is known; false after an unreadable part
+	possibleHeads         [2]chainHead // the last record with the hash that it states, and with its computed one
+	previousChainHead     chainHead    // the record before the current one
+	previousSegment       *segment     // the segment that was read last; nil in the first
+	previousSegmentSHA256 string       // its SHA-256, in hex; empty if it could not be read to its end
+	lastRecordTime        time.Time    // time of the last record, less the changes of the clock
+	runEnded              bool         // see runIsEndedAfter
+	isLastLineTorn        bool         // whether the last line has no line end
+	runStart              *RunStart    // the current run; nil between runs
+	runRequestCount       int64        // requests of the current run
+	lastRunKeyID          string       // RunStart.KeyID of the last run
+	verdictChecker        verdictChecker
+	delayChecker          delayChecker
+	expectedHashesFound   []bool // by index in opts.ExpectedRecordHashes
 	robotsRedirects       robotsRedirectTracker
 }
 
-// Verify checks the ledger in a directory. The error is not nil where it cannot be
-// read at all; what is wrong with it is in the VerifyReport.
+// Verify checks the ledger in a directory. It returns an error only if it cannot read the directory, or
+// finds no ledger there; faults are findings of the report.
 func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 	if opts.MaxFindings <= 0 {
 		opts.MaxFindings = 1000
 	}
 	all, err := listSegments(dir)
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("ledger: there is none in %s: %w", dir, fs.ErrNotExist)
+		err = fmt.Errorf("ledger: no segment in %s: %w", dir, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -134,19 +135,19 @@ func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 	return &v.report, nil
 }
 
-// maxUnlistedFindings is how many findings and warnings are counted beyond those that are kept. A
-// file of a few KiB may unpack to an endless ledger of findings.
+// maxUnlistedFindings is how many unlisted findings and warnings are counted before Verify stops reading.
+// A file of a few KiB may decompress to an endless ledger of findings.
 const maxUnlistedFindings = 100_000
 
-// addFindingf notes something that is wrong with the record at hand.
+// addFindingf adds a finding about the current record.
 func (v *verifier) addFindingf(format string, args ...any) { v.addFinding(v.newFinding(format, args)) }
 
-// addWarningf notes something that should be known of the record at hand.
+// addWarningf adds a warning about the current record.
 func (v *verifier) addWarningf(format string, args ...any) {
 	v.appendOrCount(&v.report.Warnings, &v.report.UnlistedWarnings, v.newFinding(format, args))
 }
 
-// newFinding is a Finding of the record at hand.
+// newFinding returns a Finding about the current record.
 func (v *verifier) newFinding(format string, args []any) Finding {
 	return Finding{v.position.File, v.position.Line, v.recordNumber, fmt.Sprintf(format, args...)}
 }
@@ -155,7 +156,7 @@ func (v *verifier) addFinding(f Finding) {
 	v.appendOrCount(&v.report.Findings, &v.report.UnlistedFindings, f)
 }
 
-// appendOrCount keeps f, or counts it if there are enough.
+// appendOrCount lists f in all, or counts it in more if MaxFindings are listed.
 func (v *verifier) appendOrCount(all *[]Finding, more *int64, f Finding) {
 	if len(*all) >= v.opts.MaxFindings {
 		*more++
@@ -164,10 +165,11 @@ func (v *verifier) appendOrCount(all *[]Finding, more *int64, f Finding) {
 	*all = append(*all, f)
 }
 
-// checkSegment checks one file.
+// checkSegment checks the records of one file, and its place among the files.
 func (v *verifier) checkSegment(s *segment) {
 	v.report.Segments++
 	v.position, v.recordNumber = LinePosition{File: s.name}, 0
+	// The previous file must be complete, and have the number before.
 	if v.isLastLineTorn {
 		v.addFindingf("follows a file that ends within a record")
 	}
@@ -179,6 +181,7 @@ func (v *verifier) checkSegment(s *segment) {
 	if s.serial != last+1 {
 		v.addFindingf("is number %d, and file %d is missing", s.serial, last+1)
 	}
+	// Check the records, and compute the SHA-256 of the file meanwhile.
 	s.fileHash = sha256.New()
 	err := s.forEachLine(v.dir, func(number int, line []byte) error {
 		v.position.Line = number
@@ -200,7 +203,7 @@ func (v *verifier) checkSegment(s *segment) {
 	v.previousSegment = s
 }
 
-// checkLine checks the next line.
+// checkLine checks the next line of a segment: its form, its place in the chain, its time and its content.
 func (v *verifier) checkLine(line []byte) {
 	v.report.Records++
 	v.report.UnsignedRecords++
@@ -219,15 +222,15 @@ func (v *verifier) checkLine(line []byte) {
 	v.checkRecord(r)
 }
 
-// handleUndecodableLine notes a line that is no record. Its hash, if it has one, may still be
-// what the next record follows.
+// handleUndecodableLine adds a finding for a line that is not a record. If the line states a hash, the
+// next record may still follow it.
 func (v *verifier) handleUndecodableLine(line []byte, err error) {
 	v.isLastLineTorn = errors.Is(err, errTorn)
 	v.report.Records--
 	v.report.UnsignedRecords--
 	v.runEnded = false
 	if v.isLastLineTorn {
-		return // what that means is known at the end
+		return // checkEnd or the next segment reports it
 	}
 	v.addFindingf("%v", err)
 	hash, rest, err := splitHashAndRecord(line)
@@ -237,10 +240,11 @@ func (v *verifier) handleUndecodableLine(line []byte, err error) {
 	}
 }
 
-// checkRecordInChain checks that a record follows the last one, and reports whether it is in its
-// place.
+// checkRecordInChain checks that a record follows the last one, and reports whether the record is in its
+// place. Gaps are findings, and the record after a gap counts as in its place.
 func (v *verifier) checkRecordInChain(r *Record, line []byte) bool {
 	switch want := v.possibleHeads[0].number + 1; {
+	// A lower number than expected: the rest of the record is not checked.
 	case r.Number < want:
 		v.recordNumber = r.Number
 		v.addFindingf("stands where record %d should be: it was added, moved or written twice", want)
@@ -254,9 +258,11 @@ func (v *verifier) checkRecordInChain(r *Record, line []byte) bool {
 	}
 	v.recordNumber = r.Number
 	hash, rest, _ := splitHashAndRecord(line)
+	// The hash may follow from the last record as it states its hash, or as it was computed: if that
+	// record was changed, only it is reported, and not each record after it.
 	computed := v.possibleHeads[0].nextHash(rest)
 	if v.isHeadKnown && computed != hash && v.possibleHeads[1].nextHash(rest) != hash {
-		v.addFindingf("does not have the hash that it states: it, or what it follows, was changed")
+		v.addFindingf("does not have the hash that it states: it, or the record before it, was changed")
 	}
 	v.isHeadKnown, v.previousChainHead = true, v.possibleHeads[0]
 	v.possibleHeads = [2]chainHead{{r.Number, hash}, {r.Number, computed}}
@@ -265,7 +271,7 @@ func (v *verifier) checkRecordInChain(r *Record, line []byte) bool {
 	return true
 }
 
-// checkEnd checks how the ledger ends.
+// checkEnd completes the report, and checks how the ledger ends.
 func (v *verifier) checkEnd() {
 	v.report.Closed = v.runEnded && !v.isLastLineTorn
 	v.report.UnansweredRequests += int64(len(v.delayChecker.unansweredRequests))
@@ -279,15 +285,17 @@ func (v *verifier) checkEnd() {
 	case v.opts.StillBeingWritten:
 	case v.isLastLineTorn:
 		v.recordNumber++
-		v.addFindingf("is torn: the process was killed and has not gone on since, or the end was cut off")
+		v.addFindingf("is torn: the process was killed and the crawl was not continued, or the end was cut off")
 	case !v.report.Closed:
-		v.addFindingf("is the last, and no end of a run: the process was killed and has not gone on since, or the end was cut off")
-	case (v.lastRunKeyID != "" || v.opts.PublicKey != nil) && v.report.UnsignedRecords > 0: // to take the key out of a run signs nothing
+		v.addFindingf("is the last, and does not end a run: the process was killed and the crawl was not continued, or the end was cut off")
+	// With a public key the end must be signed even if the last run names no key: otherwise removing
+	// the key from a RunStart would hide unsigned records.
+	case (v.lastRunKeyID != "" || v.opts.PublicKey != nil) && v.report.UnsignedRecords > 0:
 		v.addFindingf("is the last, and no checkpoint signs it: the process was killed, or the end was cut off")
 	}
 }
 
-// checkCheckpoint checks a signature, which is of what stands before it.
+// checkCheckpoint checks the key and the signature of a checkpoint, which signs the records before it.
 func (v *verifier) checkCheckpoint(r *Record) {
 	c := r.Checkpoint
 	v.report.Checkpoints++
@@ -303,7 +311,7 @@ func (v *verifier) checkCheckpoint(r *Record) {
 	}
 }
 
-// checkSegmentStart checks the first record of a file but the first.
+// checkSegmentStart checks what a segment states of the previous file.
 func (v *verifier) checkSegmentStart(s *SegmentStart) {
 	if v.previousSegment == nil || s.PreviousFile != v.previousSegment.name {
 		v.addFindingf("says that it follows %s, which is missing", s.PreviousFile)
@@ -312,7 +320,7 @@ func (v *verifier) checkSegmentStart(s *SegmentStart) {
 	switch {
 	case v.previousSegmentSHA256 == "":
 		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf(
-			"cannot be read to its end, and so not be compared with the SHA-256 that record %d states", v.recordNumber)})
+			"cannot be read to its end, and so cannot be compared with the SHA-256 that record %d states", v.recordNumber)})
 	case v.previousSegmentSHA256 != s.PreviousSHA256:
 		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf("does not have the SHA-256 that record %d states: it was changed", v.recordNumber)})
 	}

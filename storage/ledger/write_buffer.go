@@ -4,15 +4,15 @@ import (
 	"time"
 )
 
-// maxBufferedBytes is how many bytes of records must wait for the next to be written at once.
+// maxBufferedBytes is how many bytes may be buffered before a Response is written at once.
 const maxBufferedBytes = 16 << 10
 
-// writeOrBufferRecord puts a record at the end, and writes it, but for a Response. It requires the
-// lock.
+// writeOrBufferRecord appends a record and writes it, but only buffers a Response. If the clock was set,
+// a ClockChange precedes the record. The caller holds l.mu.
 func (l *Ledger) writeOrBufferRecord(r *Record) error {
 	var now time.Time
 	var err error
-	if r.SegmentStart != nil { // nothing comes before what begins a file
+	if r.SegmentStart != nil { // must be the first record of its file
 		now = l.cfg.now()
 	} else if now, err = l.recordClockChangeIfAny(); err != nil {
 		return err
@@ -28,7 +28,8 @@ func (l *Ledger) writeOrBufferRecord(r *Record) error {
 	return l.writeEncoded(truncateTime(now), body)
 }
 
-// withEndAdjustedToClock returns a record whose times are by the clock as it is now.
+// withEndAdjustedToClock returns r with Response.EndedAt by the clock as it is now: the clock may have
+// been set since the transfer ended. The monotonic part of EndedAt gives the difference.
 func (r *Record) withEndAdjustedToClock(now time.Time) *Record {
 	if r.Response == nil {
 		return r
@@ -38,8 +39,8 @@ func (r *Record) withEndAdjustedToClock(now time.Time) *Record {
 	return &Record{Response: &a}
 }
 
-// writeEncoded writes a record with its time, and what is held before it. It requires the
-// lock.
+// writeEncoded writes the buffered records and one more, of time now. If it fails, the record is not in
+// the ledger, and the others stay buffered. The caller holds l.mu.
 func (l *Ledger) writeEncoded(now time.Time, body []byte) error {
 	oldLen, oldHead := len(l.buffered), l.head
 	l.bufferRecord(now, body)
@@ -50,13 +51,13 @@ func (l *Ledger) writeEncoded(now time.Time, body []byte) error {
 	return err
 }
 
-// bufferRecord puts a record after those that are held.
+// bufferRecord appends a record to the buffered ones. The caller holds l.mu.
 func (l *Ledger) bufferRecord(now time.Time, body []byte) {
 	l.buffered, l.head = l.head.appendRecord(l.buffered, now, body)
 }
 
-// flushBuffered writes what is held. What a failure leaves in the file is written over by the
-// next try, or cut off as torn. It requires the lock.
+// flushBuffered writes the buffered records. Bytes that a failed write leaves in the file are
+// overwritten by the next attempt, or cut as a torn record. The caller holds l.mu.
 func (l *Ledger) flushBuffered() error {
 	if len(l.buffered) == 0 {
 		return nil

@@ -116,9 +116,9 @@ func TestLedgerExpectedRecords(t *testing.T) {
 	}
 	verify(printed+"\n").want(t, command.ExitDone, "1 of 1 records of --holds found")
 	n, _, _ := strings.Cut(printed, " ")
-	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the one that is held",
+	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the kept record",
 		"0 of 1 records of --holds found")
-	verify("1000000 "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "record 1000000 is held")
+	verify("1000000 "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "record 1000000 was kept")
 	verify("nothing").want(t, command.ExitUsage, "--holds: ")
 }
 
