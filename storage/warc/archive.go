@@ -14,60 +14,62 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// Endings of names. A file that is being written has both.
+// Suffixes of file names. A file that is being written has both.
 const (
 	fileSuffix = ".warc.gz"
 	openSuffix = ".open"
 )
 
-// DefaultMaxFileSize is Config.MaxFileSize where it is 0: 1 GiB.
+// DefaultMaxFileSize is the default of Config.MaxFileSize: 1 GiB.
 const DefaultMaxFileSize = 1 << 30
 
-// Config says where an ArchiveWriter is, and who writes it.
+// Config says where an ArchiveWriter writes its files, and what they are called and say.
 type Config struct {
-	// Dir is the directory; it is made if there is none. One ArchiveWriter at a time
-	// may have it open.
+	// Dir is the directory, which OpenArchiveWriter makes if it does not exist. The caller must make
+	// sure that only one ArchiveWriter at a time has it open.
 	Dir string
 	// Root is Dir, opened by the caller, who closes it after the ArchiveWriter. The ArchiveWriter
-	// opens files through it, so that no symbolic link leads out of the directory. nil:
+	// opens files through Root, so that no symbolic link leads out of the directory. If it is nil,
 	// OpenArchiveWriter opens Dir.
 	Root *os.Root
-	// FileMode is the mode of new files. Default 0600. If OpenArchiveWriter creates Dir, users who may
-	// read the files may list it.
+	// FileMode is the mode of new files; 0 means 0600. If OpenArchiveWriter makes Dir, users who may
+	// read the files may also list it.
 	FileMode fs.FileMode
-	// FilePrefix begins the names of files: letters, digits, "_" and "-".
-	// Default "decorum".
+	// FilePrefix begins the names of files. It has letters, digits, "_", "-" and ".". Empty means
+	// "decorum".
 	FilePrefix string
-	// MaxFileSize is how many bytes a file may grow to. A visit is never divided, so
-	// that one which is larger alone has a larger file. Default DefaultMaxFileSize.
+	// MaxFileSize is the size in bytes beyond which a file does not grow. A visit is never divided:
+	// one that is larger gets a larger file. 0 means DefaultMaxFileSize.
 	MaxFileSize int64
-	// WarcinfoFields are the lines of each file's warcinfo record (6.1), beyond format and
+	// WarcinfoFields are the lines of each file's warcinfo record (WARC 1.1, 6.1) after format and
 	// conformsTo.
 	WarcinfoFields []Field
-	// LastDurableExtent is the last durable result of ArchiveWriter.DurableExtent. That much of the file must
-	// be whole when it is opened after a crash; the zero LastDurableExtent: the length is unknown.
+	// LastDurableExtent is the last result of ArchiveWriter.DurableExtent that the caller has stored
+	// durably. After a crash OpenArchiveWriter requires that much of the file to be intact. The zero
+	// value means that the length is unknown.
 	LastDurableExtent DurableExtent
-	// OnRecovered is told of each file that a crash left open and that has been
-	// closed, and how many bytes of a torn record were cut off. nil: nobody is.
+	// OnRecovered is called for each file that a crash left open, with its final path and the number
+	// of bytes that were cut. nil means that nothing is called.
 	OnRecovered func(file string, cut int64)
 }
 
+// withDefaults returns the configuration with defaults in place of zero values, or an error if it is invalid.
 func (cfg Config) withDefaults() (Config, error) {
 	cfg.FilePrefix = cmp.Or(cfg.FilePrefix, "decorum")
 	cfg.MaxFileSize = cmp.Or(cfg.MaxFileSize, DefaultMaxFileSize)
 	cfg.FileMode = cmp.Or(cfg.FileMode, disk.PrivateMode)
 	switch {
 	case cfg.Dir == "":
-		return cfg, errors.New("an archive needs a directory")
+		return cfg, errors.New("Config.Dir is empty")
 	case cfg.MaxFileSize < 0:
-		return cfg, fmt.Errorf("files of %d bytes at most", cfg.MaxFileSize)
+		return cfg, fmt.Errorf("Config.MaxFileSize is %d: it must not be negative", cfg.MaxFileSize)
 	case sanitizeName(cfg.FilePrefix) != cfg.FilePrefix:
-		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _ and -", cfg.FilePrefix)
+		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _, - and .", cfg.FilePrefix)
 	}
 	return cfg, nil
 }
 
-// sanitizeName puts a "_" in the place of what a part of a file's name does not have.
+// sanitizeName replaces each character but letters, digits, "-", "_" and "." by "_".
 func sanitizeName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
@@ -77,22 +79,22 @@ func sanitizeName(s string) string {
 	}, s)
 }
 
-// An ArchiveWriter is a directory of WARC files. All methods may be called at the
-// same time.
+// An ArchiveWriter writes visits to the WARC files in a directory. OpenArchiveWriter returns one. All methods
+// may be called at the same time.
 type ArchiveWriter struct {
 	cfg         Config
-	hostname    string
+	hostname    string // part of file names
 	syncTracker disk.AppendSyncTracker
-	ownRoot     *os.Root // closed by Close; nil: Config.Root was set
+	ownRoot     *os.Root // closed by Close; nil if Config.Root was set
 
-	mu         sync.Mutex
-	file       *archiveFile // nil: none is open
-	nextSerial int
+	mu         sync.Mutex   // guards file, nextSerial and closed
+	file       *archiveFile // the current file; nil if there is none
+	nextSerial int          // number of the next file, from 0
 	closed     bool
 }
 
-// OpenArchiveWriter opens the archive in a directory. Files that a crash left open are
-// closed first. A file is begun when there is something to write.
+// OpenArchiveWriter opens the archive in Config.Dir. It recovers files that a crash left open, and returns an
+// error if it cannot. The first WriteVisit begins a file.
 func OpenArchiveWriter(cfg Config) (*ArchiveWriter, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -110,15 +112,16 @@ func OpenArchiveWriter(cfg Config) (*ArchiveWriter, error) {
 		cfg.Root = ownRoot
 	}
 	if err := recoverFiles(cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("warc: cannot close what a crash left open: %w", err), closeRoot(ownRoot))
+		return nil, errors.Join(fmt.Errorf("warc: cannot recover a file that a crash left open: %w", err), closeRoot(ownRoot))
 	}
 	return &ArchiveWriter{
 		cfg: cfg, hostname: sanitizeName(host), ownRoot: ownRoot,
-		syncTracker: disk.AppendSyncTracker{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "the last records of the archive", Remedy: "start the crawl again"},
 	}, nil
 }
 
-// openOrCreateRoot opens a directory for files of a mode, and creates it if it is missing.
+// openOrCreateRoot opens a directory, and makes it if it does not exist. Users who may read files of the
+// given mode may list it.
 func openOrCreateRoot(dir string, mode fs.FileMode) (*os.Root, error) {
 	if err := disk.MakeDirsForFileMode(dir, mode); err != nil {
 		return nil, err
@@ -134,14 +137,14 @@ func closeRoot(root *os.Root) error {
 	return root.Close()
 }
 
-// A DurableExtent is how much of the file that is written is on the disk.
+// A DurableExtent is how much of the current file is on the disk.
 type DurableExtent struct {
-	FileName string // final name of the file, without its directory; empty: no file
-	Size     int64  // bytes of whole records that Sync put there
+	FileName string // final name of the file, without its directory; empty if there is no file
+	Size     int64  // bytes of its records that are on the disk
 }
 
-// DurableExtent returns how much of the present file is on the disk. Earlier files are on the
-// disk as a whole.
+// DurableExtent returns how much of the current file is on the disk. Earlier files are on the disk
+// completely. It returns the zero value if there is no current file.
 func (a *ArchiveWriter) DurableExtent() DurableExtent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,11 +154,11 @@ func (a *ArchiveWriter) DurableExtent() DurableExtent {
 	return DurableExtent{filepath.Base(a.file.finalPath), a.syncTracker.SyncedBytes(a.file)}
 }
 
-// WriteVisit archives a visit, and says what later visits to its URL may refer to;
-// what is zero has no date. When it returns the records are with the operating
-// system. It fails with ErrNoResponse where there is nothing to archive. After any
-// other error nothing of the visit is in the archive, and WriteVisit may be called
-// again; but after Sync has failed, it will fail as well.
+// WriteVisit writes the records of a visit. It returns the capture to which later visits to the URL may
+// refer, as Visit.PreviousCapture; its Date is zero if there is no such capture. When WriteVisit returns,
+// the operating system has the records. It returns an error that wraps ErrNoResponse if there is no
+// response to archive. After any other error, the archive has nothing of the visit, and the caller may
+// try again; after a failed Sync, each WriteVisit fails.
 func (a *ArchiveWriter) WriteVisit(v *Visit) (CaptureDateAndDigest, error) {
 	b, capture, err := v.encodeRecords()
 	if err != nil {
@@ -169,6 +172,8 @@ func (a *ArchiveWriter) WriteVisit(v *Visit) (CaptureDateAndDigest, error) {
 	return capture, nil
 }
 
+// writeRecords appends the records of one visit, and begins another file first if this one would become too
+// large. The caller holds a.mu.
 func (a *ArchiveWriter) writeRecords(records []byte) error {
 	if err := a.syncTracker.Err(); err != nil {
 		return err
@@ -195,7 +200,7 @@ func (a *ArchiveWriter) writeRecords(records []byte) error {
 	return nil
 }
 
-// newFile begins the next file.
+// newFile begins the next file. The caller holds a.mu.
 func (a *ArchiveWriter) newFile(now time.Time) (*archiveFile, error) {
 	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
 	name := fmt.Sprintf("%s-%s-%05d-%s%s", a.cfg.FilePrefix, stamp, a.nextSerial, a.hostname, fileSuffix)
@@ -206,8 +211,8 @@ func (a *ArchiveWriter) newFile(now time.Time) (*archiveFile, error) {
 	return f, err
 }
 
-// finalizeFile gives the present file its final name. If that fails, what is in
-// the file may not be on the disk, and nothing more is written.
+// finalizeFile syncs and closes the current file, and gives it its final name. If that fails, its records may
+// not be on the disk, and nothing more is written. The caller holds a.mu.
 func (a *ArchiveWriter) finalizeFile() error {
 	f := a.file
 	a.file = nil
@@ -222,14 +227,13 @@ func (a *ArchiveWriter) finalizeFile() error {
 	return nil
 }
 
-// Sync returns when all that was written before is on the disk. When it has
-// failed, the archive takes no more: what the system has lost by then is not
-// known, and asking again would not tell. What was not synced must be written
-// anew, to the archive opened again.
+// Sync returns when all earlier records are on the disk. If the disk reports a failure, the archive accepts no
+// more visits: what the system has lost is unknown, and a second attempt would not show it. Visits that were
+// not synced must be written again, after OpenArchiveWriter.
 func (a *ArchiveWriter) Sync() error { return a.syncTracker.Sync() }
 
-// Close closes the archive and gives its file the final name; not if Sync has
-// failed: then the next OpenArchiveWriter sees what is left of it.
+// Close closes the archive, and gives the current file its final name. If Sync has failed, the file stays open,
+// and the next OpenArchiveWriter recovers what is left of it.
 func (a *ArchiveWriter) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -244,5 +248,5 @@ func (a *ArchiveWriter) Close() error {
 	return errors.Join(err, closeRoot(a.ownRoot))
 }
 
-// errClosed is of an ArchiveWriter that has been closed.
+// errClosed is returned by methods of a closed ArchiveWriter. It wraps fs.ErrClosed.
 var errClosed = fmt.Errorf("warc: %w", fs.ErrClosed)

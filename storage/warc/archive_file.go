@@ -17,17 +17,18 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// An archiveFile is one that is being written. Only Sync may be called at the same time
-// as another method.
+// An archiveFile is a file that is being written. ArchiveWriter.mu serialises its methods; only Sync may be
+// called at the same time as another one.
 type archiveFile struct {
 	*os.File
-	root           *os.Root // of its directory
-	finalPath      string   // final name, after Close
-	warcinfoRecord []byte   // the warcinfo record: written with the first of the other records
-	size           int64    // of whole records
+	root           *os.Root // the directory of the archive
+	finalPath      string   // path of the file when it is complete, without openSuffix
+	warcinfoRecord []byte   // written together with the first visit
+	size           int64    // bytes of complete records
 }
 
-// createFile makes a new file in the directory of cfg.
+// createFile makes a new file in the directory of cfg, unless a file has its final name. The warcinfo record
+// is not written yet.
 func createFile(cfg Config, name string, now time.Time) (*archiveFile, error) {
 	if _, err := cfg.Root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(&fs.PathError{Op: "create", Path: filepath.Join(cfg.Dir, name), Err: fs.ErrExist}, err)
@@ -46,8 +47,7 @@ func createFile(cfg Config, name string, now time.Time) (*archiveFile, error) {
 	return &archiveFile{File: f, root: cfg.Root, finalPath: filepath.Join(cfg.Dir, name), warcinfoRecord: info}, nil
 }
 
-// encodeWarcinfo returns the record that says of a file by whom it was written, and
-// how.
+// encodeWarcinfo returns the warcinfo record of a file, which says who crawled and how.
 func encodeWarcinfo(name string, info []Field, now time.Time) ([]byte, error) {
 	h := newHeader(TypeWarcinfo, now)
 	h.addFieldUnlessEmpty("WARC-Filename", name)
@@ -60,8 +60,8 @@ func encodeWarcinfo(name string, info []Field, now time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// appendRecords writes records at the end. What a failure leaves there is written over
-// by the next try, and cut off in the end.
+// appendRecords writes records at the end of the file, after the warcinfo record if they are the first.
+// Bytes that a failed write leaves there are overwritten by the next attempt, or cut when the file ends.
 func (f *archiveFile) appendRecords(records []byte) error {
 	if f.size == 0 {
 		records = append(bytes.Clone(f.warcinfoRecord), records...)
@@ -74,8 +74,7 @@ func (f *archiveFile) appendRecords(records []byte) error {
 	return nil
 }
 
-// renameOrRemoveEmpty gives the file, which has been closed, its final name. One that holds
-// nothing is removed.
+// renameOrRemoveEmpty gives the file, which is closed, its final name, or removes it if it has no records.
 func (f *archiveFile) renameOrRemoveEmpty() error {
 	name := filepath.Base(f.finalPath)
 	if f.size == 0 {
@@ -84,7 +83,7 @@ func (f *archiveFile) renameOrRemoveEmpty() error {
 	return renameToFinal(f.root, name)
 }
 
-// renameToFinal gives a file that was open its final name.
+// renameToFinal gives an open file its final name, durably.
 func renameToFinal(root *os.Root, name string) error {
 	if err := root.Rename(name+openSuffix, name); err != nil {
 		return err
@@ -92,7 +91,8 @@ func renameToFinal(root *os.Root, name string) error {
 	return disk.SyncOpenDir(root)
 }
 
-// recoverFiles closes the files that a crash left open.
+// recoverFiles recovers each file with openSuffix in the directory, in the order of their names. It skips
+// anything that is not a regular file.
 func recoverFiles(cfg Config) error {
 	dir, err := cfg.Root.Open(".")
 	if err != nil {
@@ -119,7 +119,9 @@ func recoverFiles(cfg Config) error {
 	return nil
 }
 
-// recoverFile cuts an open file back to its last whole record, and closes it.
+// recoverFile cuts an open file after its last complete record, and gives it its final name, or removes it
+// if it has no record. It returns the number of bytes that it cut. It returns an error, and cuts nothing,
+// if a record before cfg.LastDurableExtent is damaged, or if a file has the final name already.
 // One that has none is removed.
 func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 	f, err := cfg.Root.OpenFile(name+openSuffix, os.O_RDWR, 0)
@@ -127,6 +129,7 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	// Compare the end of the last complete record with what was on the disk.
 	validSize, err := wholeMembersEnd(f)
 	if err != nil {
 		return 0, err
@@ -140,8 +143,8 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 		durableSize = cfg.LastDurableExtent.Size
 	}
 	if validSize < durableSize {
-		return 0, fmt.Errorf("%s is damaged: its records are whole for %d bytes, and %d were on the disk: "+
-			"restore it from a backup, or move it away; what it holds is not archived again",
+		return 0, fmt.Errorf("%s is damaged: its records are intact for %d bytes, and %d were on the disk: "+
+			"restore it from a backup, or move it away; its visits are not archived again",
 			filepath.Join(cfg.Dir, name+openSuffix), validSize, durableSize)
 	}
 	cutBytes = info.Size() - validSize
@@ -150,16 +153,18 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 	}
 	if _, err := cfg.Root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		path := filepath.Join(cfg.Dir, name)
-		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openSuffix), err)
+		return 0, errors.Join(fmt.Errorf("both %s and %s exist: move one of them away", path, path+openSuffix), err)
 	}
+	// Write the bytes after the durable part again: they may not be on the disk although the system
+	// considers them written, and a later fsync alone would not write them.
 	if err := errors.Join(f.Truncate(validSize), disk.RewriteSameBytes(f, durableSize, validSize), f.Sync()); err != nil {
 		return 0, err
 	}
 	return cutBytes, renameToFinal(cfg.Root, name)
 }
 
-// wholeMembersEnd returns where the last gzip member ends of those that are whole,
-// one after the other from the beginning of f.
+// wholeMembersEnd returns the offset of the first gzip member of f that is torn or damaged, or the end of f.
+// It returns an error if f cannot be read.
 func wholeMembersEnd(f io.Reader) (int64, error) {
 	var end int64
 	var z gzip.Reader
@@ -170,7 +175,7 @@ func wholeMembersEnd(f io.Reader) (int64, error) {
 			_, err = io.Copy(io.Discard, &z)
 		}
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
-			return 0, err // the file cannot be read: nobody knows what is in it
+			return 0, err // a read error says nothing about the members
 		}
 		if err != nil {
 			return end, nil

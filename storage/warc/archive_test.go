@@ -26,13 +26,14 @@ const requestText = "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n"
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
 
-// newVisit returns a visit that got these bytes.
+// newVisit returns a visit that received the given bytes.
 func newVisit(received string) *Visit {
 	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.RawExchange{
 		RawRequest: []byte(requestText), RawResponse: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
 	}}
 }
 
+// openArchive opens an archive, in a new directory unless cfg names one, and closes it when the test ends.
 func openArchive(t *testing.T, cfg Config) *ArchiveWriter {
 	t.Helper()
 	if cfg.Dir == "" {
@@ -52,7 +53,7 @@ type recordWithBlock struct {
 	block string
 }
 
-// readRecords reads all of a file, and checks what every record must have.
+// readRecords returns all records of a file, and checks the version and the block digest of each.
 func readRecords(t *testing.T, file io.Reader) []recordWithBlock {
 	t.Helper()
 	var all []recordWithBlock
@@ -78,7 +79,7 @@ func readRecords(t *testing.T, file io.Reader) []recordWithBlock {
 	}
 }
 
-// expectedDigest labels a digest without the code under test.
+// expectedDigest returns the labelled digest of s, without the code under test.
 func expectedDigest(s string) string {
 	sum := sha1.Sum([]byte(s))
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
@@ -98,7 +99,7 @@ func fileNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// closeAndRead closes the archive and reads its one file.
+// closeAndRead closes the archive, which must have one file, and returns the records of the file.
 func closeAndRead(t *testing.T, a *ArchiveWriter) []recordWithBlock {
 	t.Helper()
 	if err := a.Close(); err != nil {
@@ -124,8 +125,8 @@ func gzipText(s string) string {
 	return b.String()
 }
 
-// The block of a response is what the server sent, byte for byte, and its
-// payload is the body without transfer coding.
+// The block of a response is what the server sent, byte for byte, and its payload is the body without
+// transfer coding.
 func TestResponseIsArchivedUnchanged(t *testing.T) {
 	zipped := gzipText("hello, world")
 	for _, tt := range []struct {
@@ -142,19 +143,19 @@ func TestResponseIsArchivedUnchanged(t *testing.T) {
 		{name: "gzip", received: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped), payload: zipped},
 		{name: "chunked with extensions and trailers", payload: "hello, world",
 			received: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
-		{name: "what comes after is not part of it", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!HTTP/1.1 500 No\r\n\r\n",
+		{name: "bytes after it are not part of it", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!HTTP/1.1 500 No\r\n\r\n",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "interim answers are not part of it", received: "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 102 Busy\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+		{name: "interim responses are not part of it", received: "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 102 Busy\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "however many there are", received: strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 1000) + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+		{name: "many interim responses", received: strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 1000) + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "cut by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByLength, truncated: "length"},
-		{name: "cut by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.TruncatedByTime, truncated: "time"},
-		{name: "hung up", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByDisconnect, truncated: "disconnect"},
+		{name: "truncated by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByLength, truncated: "length"},
+		{name: "truncated by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.TruncatedByTime, truncated: "time"},
+		{name: "disconnected", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByDisconnect, truncated: "disconnect"},
 		{name: "not wanted", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
-		{name: "without length, and cut", received: "HTTP/1.1 200 OK\r\n\r\nhi", cut: decorum.TruncatedByTime, truncated: "time"},
+		{name: "without length, and truncated", received: "HTTP/1.1 200 OK\r\n\r\nhi", cut: decorum.TruncatedByTime, truncated: "time"},
 		{name: "not wanted, but it was there", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", cut: decorum.TruncatedUnspecified, payload: "hi"},
-		{name: "ended early without a word", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", truncated: "disconnect"},
+		{name: "shorter than its length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", truncated: "disconnect"},
 		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,7 +185,7 @@ func TestResponseIsArchivedUnchanged(t *testing.T) {
 				payload = ""
 			}
 			if got := response.Header.Get("WARC-Payload-Digest"); got != payload || capture.PayloadDigest != payload {
-				t.Errorf("payload digest %q, kept %q, want %q", got, capture.PayloadDigest, payload)
+				t.Errorf("payload digest %q, returned %q, want %q", got, capture.PayloadDigest, payload)
 			}
 			if got := response.Header.Get("WARC-Truncated"); got != tt.truncated {
 				t.Errorf("truncated %q, want %q", got, tt.truncated)
@@ -193,7 +194,7 @@ func TestResponseIsArchivedUnchanged(t *testing.T) {
 	}
 }
 
-// TestHead: the answer to HEAD is whole, though its header speaks of a body.
+// A response to HEAD is complete, although its header announces a body.
 func TestHead(t *testing.T) {
 	a := openArchive(t, Config{})
 	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
@@ -207,13 +208,13 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// What is no answer of HTTP/1.1 is not archived, and leaves no file.
+// Bytes that are not an HTTP/1.1 response are not archived, and leave no file.
 func TestNoResponse(t *testing.T) {
 	for _, received := range []string{"", "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 200 OK\r\nContent-", "HTTP/1.1  200 Fine",
 		strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 200)} {
 		a := openArchive(t, Config{})
 		if _, err := a.WriteVisit(newVisit(received)); !errors.Is(err, ErrNoResponse) {
-			t.Errorf("%.30q: %v, want ErrNoAnswer", received, err)
+			t.Errorf("%.30q: %v, want ErrNoResponse", received, err)
 		}
 		if err := a.Close(); err != nil {
 			t.Error(err)
@@ -224,7 +225,7 @@ func TestNoResponse(t *testing.T) {
 	}
 }
 
-// The fields of all records of a visit.
+// The records of a visit have their fields, with one ID each, and control characters in values become blanks.
 func TestFields(t *testing.T) {
 	a := openArchive(t, Config{FilePrefix: "books", WarcinfoFields: []Field{{"operator", "mailto:a@example.com"}}})
 	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
@@ -266,7 +267,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// An answer that brings nothing new refers to the one that has the body.
+// A response with status 304, or with the payload of an earlier one, becomes a revisit record that refers to
+// the earlier capture.
 func TestRevisits(t *testing.T) {
 	first := &CaptureDateAndDigest{Date: noon.Add(-time.Hour), PayloadDigest: expectedDigest("hi")}
 	header := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
@@ -280,10 +282,10 @@ func TestRevisits(t *testing.T) {
 		{"another payload", header + "ho", first, header + "ho", "", CaptureDateAndDigest{noon, expectedDigest("ho")}},
 		{"the first time", header + "hi", nil, header + "hi", "", CaptureDateAndDigest{noon, expectedDigest("hi")}},
 		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, *first},
-		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureDateAndDigest{}},
+		{"304 without an earlier capture", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureDateAndDigest{}},
 		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &CaptureDateAndDigest{noon, expectedDigest("")},
 			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", CaptureDateAndDigest{noon, expectedDigest("")}},
-		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &CaptureDateAndDigest{Date: noon},
+		{"a truncated one after a truncated one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &CaptureDateAndDigest{Date: noon},
 			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", CaptureDateAndDigest{Date: noon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -295,7 +297,7 @@ func TestRevisits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.capture, capture); diff != "" {
-				t.Errorf("kept (-want +got)\n%s", diff)
+				t.Errorf("capture (-want +got)\n%s", diff)
 			}
 			r := closeAndRead(t, a)[1]
 			want := map[string]string{"WARC-Type": TypeResponse, "WARC-Profile": tt.profile}
@@ -317,8 +319,8 @@ func TestRevisits(t *testing.T) {
 	}
 }
 
-// Files are closed before they grow too large, and none is lost of what many
-// wrote at a time. A visit is never divided.
+// Files end before they exceed MaxFileSize, no visit of several concurrent writers is lost, and no visit is
+// divided.
 func TestRotation(t *testing.T) {
 	const visits, workers, maxSize = 40, 4, 8 << 10
 	a := openArchive(t, Config{FilePrefix: "many", MaxFileSize: maxSize})
@@ -377,14 +379,14 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// After a failed write the archive goes on as if it had not been tried.
+// A write that failed can be repeated, and leaves nothing in the archive.
 func TestWriteCanBeRepeated(t *testing.T) {
 	a := openArchive(t, Config{})
 	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
 	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}
-	// Half of a write that failed stands at the end.
+	// Bytes of an earlier failed write are at the end of the file.
 	if _, err := a.file.WriteAt(bytes.Repeat([]byte{0x1f}, 1000), a.file.size); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +397,7 @@ func TestWriteCanBeRepeated(t *testing.T) {
 	}
 	a.file.File = readOnly
 	if _, err := a.WriteVisit(v); err == nil {
-		t.Fatal("no error of a file that cannot be written")
+		t.Fatal("WriteVisit succeeds with a read-only file")
 	}
 	a.file.File = writable
 	if err := readOnly.Close(); err != nil {
@@ -409,8 +411,8 @@ func TestWriteCanBeRepeated(t *testing.T) {
 	}
 }
 
-// After Sync has failed nothing is written any more, and the file stays open
-// for the next OpenArchiveWriter to see what is left of it.
+// After a failed Sync nothing is written any more, and the file keeps its suffix .open, so that the next
+// OpenArchiveWriter recovers what is left of it.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	a := openArchive(t, Config{})
 	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
@@ -434,16 +436,17 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 		t.Error("a visit was written after Sync had failed")
 	}
 	if err := a.Close(); err == nil {
-		t.Error("closed as if nothing had happened")
+		t.Error("Close returns no error after a failed Sync")
 	}
 	if names := fileNames(t, a.cfg.Dir); len(names) != 1 || !strings.HasSuffix(names[0], ".open") {
 		t.Fatalf("files %q, want the open one", names)
 	}
 	if n := len(closeAndRead(t, openArchive(t, Config{Dir: a.cfg.Dir}))); n != 3 {
-		t.Errorf("%d records after another Open, want 3", n)
+		t.Errorf("%d records after OpenArchiveWriter, want 3", n)
 	}
 }
 
+// OpenArchiveWriter refuses an invalid configuration, and makes no directory then.
 func TestOpenRefuses(t *testing.T) {
 	for _, cfg := range []Config{{}, {Dir: "x", FilePrefix: "a/b"}, {Dir: "x", MaxFileSize: -1}} {
 		if a, err := OpenArchiveWriter(cfg); err == nil {
@@ -456,6 +459,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// BenchmarkWrite measures WriteVisit of a page of 20 KiB.
 func BenchmarkWrite(b *testing.B) {
 	page := strings.Repeat("<p class=text>lorem ipsum dolor sit amet <a href=/page/1>page</a></p>\n", 300)[:20<<10]
 	v := newVisit(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page), page))

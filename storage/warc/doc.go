@@ -1,51 +1,48 @@
-// Package warc writes and reads web archives: WARC 1.1, ISO 28500:2017. It
-// knows nothing of crawling; it never fetches, and it never changes a byte of
-// what a server sent.
+// Package warc writes and reads web archives: WARC 1.1, ISO 28500:2017. It knows nothing of crawling.
+// It never fetches, and never changes a byte of what a server sent.
 //
-// # What a WARC file is
-//
-// A file is a row of records, each a few named fields and a block of bytes, and
-// each a gzip member of its own, so that any record can be read when its offset
-// is known. Files begin with a warcinfo record: who crawled, and how. One visit
-// is up to three records that name each other (WARC-Concurrent-To):
-//
-//   - response: status line, header and body as they came over the wire, with
-//     their transfer and content coding. If reading ended early, WARC-Truncated
-//     says why. Interim answers (1xx) are messages of their own and are left out.
-//   - request: what was sent for it, byte for byte.
-//   - metadata: what else is known of the visit, one field a line.
-//
-// An answer that brings nothing new is a revisit in the place of the response:
-// the header alone, with a pointer to the response that has the body. That is a
-// 304 (profile server-not-modified), or the payload that the same URL had before
-// (profile identical-payload-digest).
-//
-// Digests are SHA-1 in base 32, as archives label them everywhere. They find
-// damage and sameness; they do not defend against forgers. The payload, of which
-// WARC-Payload-Digest speaks, is the body without its transfer coding (RFC 9112,
-// 7), and with its content coding. A truncated record has none.
-//
-// # Writing
-//
-// An ArchiveWriter is a directory of such files:
-//
-//	a, err := warc.OpenArchiveWriter(warc.Config{Dir: "archive", Prefix: "books"})
-//	kept, err := a.WriteVisit(&warc.Visit{URL: "https://example.com/", Date: start, Exchange: exchange})
+//	a, err := warc.OpenArchiveWriter(warc.Config{Dir: "archive", FilePrefix: "books"})
+//	capture, err := a.WriteVisit(&warc.Visit{URL: "https://example.com/", Date: start, Exchange: exchange})
 //	err = a.Sync()
 //	err = a.Close()
 //
-// A file is named PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz, and .open is appended
-// while it is being written. It is closed, and another begun, before it grows
-// beyond Config.MaxFileSize.
+// The package decides which records a visit has, when a file ends, and what is cut after a crash.
+// Begin with ArchiveWriter.WriteVisit (archive.go), Visit.encodeRecords (visit_records.go), and
+// Reader.Next (reader.go).
 //
-// Nothing complete is lost in a crash: when WriteVisit has returned, the records are
-// with the operating system; when Sync has, they are on the disk. A file that a
-// crash left open is cut back to its last whole record, and closed, when its
-// directory is opened again. A write that fails, on a full disk say, leaves
-// nothing behind, and can be repeated.
+// # Files and records
 //
-// # Reading
+// A file is a sequence of records. Each has named fields and a block of bytes, and is a separate gzip
+// member, so that any record can be read if its offset is known. Files begin with a warcinfo record: who
+// crawled, and how. A visit has up to three records, linked by WARC-Concurrent-To:
 //
-// A Reader reads the records of a file one after the other, from gzip members or
-// plain, by any software. It holds no block in memory: see Reader.
+//   - response: status line, header and body as they were received, with their transfer and content
+//     coding. If reading ended early, WARC-Truncated says why. Interim responses (1xx) are separate
+//     messages, and are left out.
+//   - request: the bytes that were sent for it.
+//   - metadata: what else is known of the visit, one field a line.
+//
+// If the content is archived already, a revisit record takes the place of the response: the header
+// alone, and a reference to the response with the body. This is so for status 304 (profile
+// server-not-modified), and for the payload that the same URL had before (profile
+// identical-payload-digest).
+//
+// Digests are SHA-1 in base 32, as web archives commonly have them. They detect damage and equal content;
+// they do not protect against forgery. WARC-Payload-Digest is that of the body without its transfer
+// coding (RFC 9112, section 7), and with its content coding. A truncated record has none.
+//
+// # Crashes
+//
+// A file is named PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz, with .open appended while it is being written.
+// It ends before it grows beyond Config.MaxFileSize. When WriteVisit returns, the operating system has
+// the records; when Sync returns, they are on the disk. OpenArchiveWriter cuts a file that a crash left
+// open after its last complete record, and gives it its final name. A write that fails, on a full disk
+// for example, leaves nothing behind, and can be repeated.
+//
+// # Goroutines and locks
+//
+// The package starts no goroutine. Lock order: ArchiveWriter.mu, then the locks of
+// disk.AppendSyncTracker. Sync does not take ArchiveWriter.mu, so that others can write meanwhile. A
+// Reader is for one goroutine at a time; it reads the files of any software, compressed or plain, and
+// keeps no block in memory.
 package warc

@@ -14,8 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// An archive is written, and the answers in it are read as net/http reads them
-// from a server.
+// A program archives a visit, and reads the responses in the archive as net/http reads them from a server.
 func Example() {
 	dir, err := os.MkdirTemp("", "warc-")
 	if err != nil {
@@ -53,7 +52,7 @@ func Example() {
 	// Output: https://example.com/ 200 "hello"
 }
 
-// printResponses prints the answers of a file.
+// printResponses prints the responses in a file.
 func printResponses(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

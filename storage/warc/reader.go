@@ -12,31 +12,31 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// DefaultMaxHeaderBytes is Reader.MaxHeaderBytes where it is 0: 64 KiB.
+// DefaultMaxHeaderBytes is the default of Reader.MaxHeaderBytes: 64 KiB.
 const DefaultMaxHeaderBytes = 64 << 10
 
 // A Record is one record of a file.
 type Record struct {
-	Version string // as in WARC/1.1
+	Version string // the first line, such as WARC/1.1
 	Header  Header
-	// Offset is where the record begins in the file; where a gzip member holds
-	// more than one record, where the member does.
+	// Offset is the offset of the record in the file, in bytes; that of its gzip member if the
+	// member holds several records.
 	Offset int64
-	// Block is the record's content, Content-Length bytes. It can be read until
-	// Next is called. Its end without all of them is io.ErrUnexpectedEOF.
+	// Block is the content of the record, Content-Length bytes. It can be read until the next call
+	// of Next. If the file ends early, it returns io.ErrUnexpectedEOF.
 	Block io.Reader
 }
 
-// Type returns the WARC-Type.
+// Type returns the value of WARC-Type, such as TypeResponse.
 func (r *Record) Type() string { return r.Header.Get("WARC-Type") }
 
-// A SyntaxError says where a file is no WARC file, or no longer one.
+// A SyntaxError is an error of Reader.Next, with the position of the record.
 type SyntaxError struct {
-	RecordOffset int64 // of the record
-	Err          error
+	RecordOffset int64 // offset of the record in the file, in bytes
+	Err          error // the cause
 }
 
-// Error says it.
+// Error returns the offset and the cause.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("warc: record at byte %d: %v", e.RecordOffset, e.Err)
 }
@@ -44,29 +44,28 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns the cause.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// A Reader reads the records of a WARC file, of any version, one after the
-// other. It holds one header in memory and no block.
+// A Reader reads the records of a WARC file of any version, one after another. It keeps one header in memory,
+// and no block. It must not be used by several goroutines at a time.
 type Reader struct {
-	// MaxHeaderBytes is how many bytes the header of a record may have. Default
+	// MaxHeaderBytes is how many bytes the header of a record may have. 0 means
 	// DefaultMaxHeaderBytes.
 	MaxHeaderBytes int
 
 	file         *countingReader
-	gzipReader   *gzip.Reader  // nil: the file is plain
-	input        *bufio.Reader // of the file, or of the gzip member
-	memberOffset int64         // of the member
-	recordOffset int64         // where the last record begins
-	block        *blockReader  // its block
-	err          error         // of the last Next, if it failed
+	gzipReader   *gzip.Reader  // nil if the file is plain
+	input        *bufio.Reader // reads the file, or the current gzip member; nil before the first Next
+	memberOffset int64         // offset of the current gzip member
+	recordOffset int64         // offset of the last record
+	block        *blockReader  // the block of the last record
+	err          error         // the error of Next, which every later call returns
 }
 
-// NewReader returns a Reader of a file, plain or of gzip members.
+// NewReader returns a Reader of a file, which may be plain or consist of gzip members.
 func NewReader(file io.Reader) *Reader { return &Reader{file: newCountingReader(file)} }
 
-// Next returns the next record, passing by what is left of the last one's
-// block, and io.EOF at the end of the file. All else that is wrong with the file
-// is a *SyntaxError, and an error of reading it is wrapped in one; after it,
-// Next returns it again.
+// Next skips the rest of the last record's block, and returns the next record. It returns io.EOF at the end
+// of the file, and otherwise a *SyntaxError, which may wrap an error of reading the file. After an error,
+// Next always returns the same error.
 func (r *Reader) Next() (*Record, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -89,6 +88,7 @@ func (r *Reader) Next() (*Record, error) {
 	return record, err
 }
 
+// memberOrCurrentOffset returns the offset of the current gzip member, or, in a plain file, of the next byte.
 func (r *Reader) memberOrCurrentOffset() int64 {
 	if r.gzipReader != nil || r.input == nil {
 		return r.memberOffset
@@ -96,8 +96,7 @@ func (r *Reader) memberOrCurrentOffset() int64 {
 	return r.file.bytesRead - int64(r.input.Buffered())
 }
 
-// skipRecordSeparators goes to where the next record begins, past the ends of lines that stand
-// there, and returns its offset.
+// skipRecordSeparators skips the line ends between two records, and returns the offset of the next record.
 func (r *Reader) skipRecordSeparators() (int64, error) {
 	if r.input == nil {
 		if err := r.initInputReader(); err != nil {
@@ -120,7 +119,7 @@ func (r *Reader) skipRecordSeparators() (int64, error) {
 	}
 }
 
-// initInputReader finds out what kind of file it is.
+// initInputReader sets up r for a plain or a compressed file, by the first two bytes.
 func (r *Reader) initInputReader() error {
 	magic, err := r.file.Peek(2)
 	if err != nil && len(magic) == 0 {
@@ -134,7 +133,7 @@ func (r *Reader) initInputReader() error {
 	return r.nextMember()
 }
 
-// nextMember goes to the next gzip member; io.EOF if there is none.
+// nextMember begins to read the next gzip member. It returns io.EOF at the end of the file.
 func (r *Reader) nextMember() error {
 	r.memberOffset = r.file.bytesRead
 	if _, err := r.file.Peek(1); err != nil {
@@ -148,7 +147,7 @@ func (r *Reader) nextMember() error {
 	return nil
 }
 
-// unexpectedEOF returns err, and io.ErrUnexpectedEOF where it is an end.
+// unexpectedEOF returns io.ErrUnexpectedEOF in place of io.EOF, and any other error unchanged.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -156,8 +155,9 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
+// readRecord reads a version and a header, and returns the record with its block unread.
 func (r *Reader) readRecord() (*Record, error) {
-	budget := cmp.Or(r.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	budget := cmp.Or(r.MaxHeaderBytes, DefaultMaxHeaderBytes) // bytes that the header may still have
 	version, err := readLine(r.input, &budget)
 	if err != nil {
 		return nil, err
@@ -171,13 +171,13 @@ func (r *Reader) readRecord() (*Record, error) {
 	}
 	length, ok := header.contentLength()
 	if !ok {
-		return nil, fmt.Errorf("Content-Length %q is no length", header.Get("Content-Length"))
+		return nil, fmt.Errorf("Content-Length %q is not a valid length", header.Get("Content-Length"))
 	}
 	r.block = &blockReader{input: r.input, remaining: length}
 	return &Record{Version: version, Header: header, Offset: r.recordOffset, Block: r.block}, nil
 }
 
-// readHeader reads named fields up to the empty line.
+// readHeader reads named fields up to the empty line. It subtracts their length from budget.
 func readHeader(in *bufio.Reader, budget *int) (Header, error) {
 	var h Header
 	for {
@@ -185,24 +185,26 @@ func readHeader(in *bufio.Reader, budget *int) (Header, error) {
 		if err != nil || line == "" {
 			return h, err
 		}
-		if line[0] == ' ' || line[0] == '\t' { // the field goes on (RFC 822, 3.1.1)
+		if line[0] == ' ' || line[0] == '\t' { // continues the field before (RFC 822, section 3.1.1)
 			if len(h) == 0 {
-				return nil, fmt.Errorf("%.20q goes on with no field", line)
+				return nil, fmt.Errorf("%.20q is a continuation line without a field before it", line)
 			}
 			h[len(h)-1].Value += " " + strings.Trim(line, " \t")
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return nil, fmt.Errorf("%.40q is no named field", line)
+			return nil, fmt.Errorf("%.40q is not a named field: it has no colon", line)
 		}
 		h = append(h, Field{name, strings.Trim(value, " \t")})
 	}
 }
 
-var errHeaderTooLong = errors.New("the header is longer than Reader.MaxHeader")
+// errHeaderTooLong is returned for a header of more than Reader.MaxHeaderBytes.
+var errHeaderTooLong = errors.New("the header is longer than Reader.MaxHeaderBytes")
 
-// readLine returns a line without its end, and takes its length off room.
+// readLine returns a line without its end, and subtracts its length from budget. It returns errHeaderTooLong
+// if budget is used up.
 func readLine(in *bufio.Reader, budget *int) (string, error) {
 	var line []byte
 	for {
@@ -221,13 +223,13 @@ func readLine(in *bufio.Reader, budget *int) (string, error) {
 	}
 }
 
-// A blockReader reads the content of a record.
+// A blockReader reads the block of a record.
 type blockReader struct {
 	input     io.Reader
-	remaining int64
+	remaining int64 // bytes of the block that are unread
 }
 
-// Read is part of io.Reader.
+// Read implements io.Reader. It returns io.ErrUnexpectedEOF if the input ends before the block.
 func (b *blockReader) Read(p []byte) (int, error) {
 	if b.remaining == 0 {
 		return 0, io.EOF
@@ -239,8 +241,8 @@ func (b *blockReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A countingReader counts what was read. It is an io.ByteReader, so that gzip reads
-// not a byte beyond the end of a member.
+// A countingReader counts the bytes that were read. It is an io.ByteReader, so that gzip reads no byte beyond
+// the end of a member.
 type countingReader struct {
 	*bufio.Reader
 	bytesRead int64
@@ -250,12 +252,14 @@ func newCountingReader(r io.Reader) *countingReader {
 	return &countingReader{Reader: bufio.NewReaderSize(r, 64<<10)}
 }
 
+// Read implements io.Reader.
 func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	c.bytesRead += int64(n)
 	return n, err
 }
 
+// ReadByte implements io.ByteReader.
 func (c *countingReader) ReadByte() (byte, error) {
 	b, err := c.Reader.ReadByte()
 	if err == nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Files of other software are read: their records, the offsets of them and
-// their blocks.
+// A Reader reads files of other software: their records, with offsets and blocks.
 func TestReadsWget(t *testing.T) {
 	for _, tt := range []struct {
 		file  string
@@ -52,7 +51,8 @@ func TestReadsWget(t *testing.T) {
 
 const smallRecord = "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 5\r\n\r\nhello\r\n\r\n"
 
-// What archives are like that were not written by the book.
+// A Reader accepts common deviations from the format: line ends, folded fields, gzip members of several
+// records.
 func TestReadsMalformedFiles(t *testing.T) {
 	unix := strings.ReplaceAll(smallRecord, "\r\n", "\n")
 	for _, tt := range []struct {
@@ -68,7 +68,7 @@ func TestReadsMalformedFiles(t *testing.T) {
 		{"gzip members", gzipText(smallRecord) + gzipText(smallRecord), []int64{0, int64(len(gzipText(smallRecord)))}},
 		{"one gzip member for all", gzipText(smallRecord + smallRecord), []int64{0, 0}},
 		{"an empty gzip member", gzipText("") + gzipText(smallRecord), []int64{int64(len(gzipText("")))}},
-		{"a long name and a value that goes on", strings.Replace(smallRecord, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1), []int64{0}},
+		{"a long name and a continued value", strings.Replace(smallRecord, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1), []int64{0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var offsets []int64
@@ -86,7 +86,7 @@ func TestReadsMalformedFiles(t *testing.T) {
 					t.Errorf("type %q", got)
 				}
 				if len(offsets)%2 == 0 {
-					continue // Next passes it by
+					continue // leave the block unread, so that Next skips it
 				}
 				if block, err := io.ReadAll(record.Block); err != nil || string(block) != "hello" {
 					t.Errorf("block %q, %v", block, err)
@@ -102,7 +102,7 @@ func TestReadsMalformedFiles(t *testing.T) {
 	}
 }
 
-// What is wrong is said, with the offset of the record.
+// Next returns a SyntaxError with the offset of the record and the cause, and returns the same error again.
 func TestReaderErrors(t *testing.T) {
 	torn := gzipText(smallRecord)
 	for _, tt := range []struct {
@@ -110,15 +110,15 @@ func TestReaderErrors(t *testing.T) {
 		offset     int64
 		want       string
 	}{
-		{"no WARC file", "<!doctype html><title>x</title>\n", 0, `begins with "<!doctype html><titl`},
+		{"not a WARC file", "<!doctype html><title>x</title>\n", 0, `begins with "<!doctype html><titl`},
 		{"one byte", "W", 0, "unexpected EOF"},
 		{"a length that is too short", strings.Replace(smallRecord, ": 5", ": 3", 1) + smallRecord, int64(len(smallRecord)) - 6, `begins with "lo"`},
 		{"a length that is too long", strings.Replace(smallRecord, ": 5", ": 500", 1), 0, "unexpected EOF"},
-		{"no length", strings.Replace(smallRecord, "Content-Length: 5\r\n", "", 1), 0, `Content-Length "" is no length`},
-		{"a negative length", strings.Replace(smallRecord, ": 5", ": -5", 1), 0, `Content-Length "-5" is no length`},
-		{"a huge length", strings.Replace(smallRecord, ": 5", ": 99999999999999999999", 1), 0, "is no length"},
-		{"no field", strings.Replace(smallRecord, "WARC-Type: ", "WARC-Type ", 1), 0, `"WARC-Type response" is no named field`},
-		{"goes on with nothing", strings.Replace(smallRecord, "WARC-Type", " WARC-Type", 1), 0, "goes on with no field"},
+		{"no length", strings.Replace(smallRecord, "Content-Length: 5\r\n", "", 1), 0, `Content-Length "" is not a valid length`},
+		{"a negative length", strings.Replace(smallRecord, ": 5", ": -5", 1), 0, `Content-Length "-5" is not a valid length`},
+		{"a huge length", strings.Replace(smallRecord, ": 5", ": 99999999999999999999", 1), 0, "is not a valid length"},
+		{"no field", strings.Replace(smallRecord, "WARC-Type: ", "WARC-Type ", 1), 0, `"WARC-Type response" is not a named field`},
+		{"continues no field", strings.Replace(smallRecord, "WARC-Type", " WARC-Type", 1), 0, "is a continuation line"},
 		{"a header without end", "WARC/1.1\r\n" + strings.Repeat("A: b\r\n", 1<<16), 0, "longer than Reader.MaxHeader"},
 		{"a line without end", "WARC/1.1\r\nA: " + strings.Repeat("b", 1<<17), 0, "longer than Reader.MaxHeader"},
 		{"header cut", smallRecord + smallRecord[:20], int64(len(smallRecord)), "unexpected EOF"},
@@ -143,7 +143,7 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// A block that ends early says so to who reads it.
+// Reading a block that ends early returns io.ErrUnexpectedEOF.
 func TestBlockEndsEarly(t *testing.T) {
 	record, err := NewReader(strings.NewReader(smallRecord[:len(smallRecord)-5])).Next()
 	if err != nil {
@@ -154,8 +154,7 @@ func TestBlockEndsEarly(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the file, the reader comes to an end, offsets grow, and
-// blocks are as long as they say.
+// For any file, the Reader comes to an end, offsets do not decrease, and blocks have the stated length.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{smallRecord, smallRecord + smallRecord, gzipText(smallRecord), gzipText(smallRecord+smallRecord) + gzipText(smallRecord), smallRecord[:30], gzipText(smallRecord)[:40]} {
 		f.Add([]byte(s))
@@ -179,8 +178,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzMessage: whatever a server sends, what is archived of it is a part of
-// it, and reading that again finds the same.
+// For any bytes that a server sends, the archived response is a part of them, and parsing that again gives
+// the same response.
 func FuzzMessage(f *testing.F) {
 	for _, s := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!", "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 304 N\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\nmore", "HTTP/1.0 200 OK\r\n\r\nhi"} {

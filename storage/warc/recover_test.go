@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// writerDirEnv in the environment makes the test binary write to the archive that
-// it names until it is killed.
+// writerDirEnv is an environment variable. If it is set, the test binary writes to the archive in that
+// directory until it is killed.
 const writerDirEnv = "DECORUM_TEST_WARC_WRITER"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled writes visits of all sizes, and says of each when it is written.
+// writeUntilKilled writes visits of all sizes, and prints the URL of each after WriteVisit has returned.
 func writeUntilKilled(dir string) {
 	a, err := OpenArchiveWriter(Config{Dir: dir, MaxFileSize: 1 << 20})
 	for i := 0; err == nil; i++ {
@@ -43,11 +43,10 @@ func writeUntilKilled(dir string) {
 	os.Exit(1)
 }
 
-// A writer that is killed in the middle leaves files that can be read, with
-// every visit in them of which Write had returned.
+// A writer that is killed leaves files that can be read, with every visit for which WriteVisit had returned.
 func TestKilledWriter(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the writers that are killed are processes of their own")
+		t.Skip("starts and kills separate processes")
 	}
 	dir := t.TempDir()
 	var written []string
@@ -76,13 +75,13 @@ func TestKilledWriter(t *testing.T) {
 	}
 	for _, url := range written {
 		if !archived[url] {
-			t.Errorf("%s was written, and is not there", url)
+			t.Errorf("%s was written, and is not in the archive", url)
 		}
 	}
 	t.Logf("%d visits by 8 writers", len(written))
 }
 
-// killWriter starts a writer, kills it, and returns what it said it had written.
+// killWriter starts a writer, kills it, and returns the URLs that it has printed.
 func killWriter(t *testing.T, dir string) (written []string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -103,7 +102,7 @@ func killWriter(t *testing.T, dir string) (written []string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if written = append(written, lines.Text()); len(written) == 10 {
-			go func() { // and it writes on meanwhile
+			go func() { // kill it after a while, in the middle of a write
 				time.Sleep(rand.N(20 * time.Millisecond))
 				_ = c.Process.Kill()
 			}()
@@ -116,7 +115,7 @@ func killWriter(t *testing.T, dir string) (written []string) {
 	return written
 }
 
-// Wherever a crash cuts a file, all records before the cut are there afterwards.
+// Wherever a crash cuts a file, all records before the cut are in the recovered file.
 func TestRecovery(t *testing.T) {
 	a := openArchive(t, Config{})
 	var ends []int64 // of visits
@@ -135,7 +134,7 @@ func TestRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cut := range cutOffsets(ends, len(original)) {
-		for _, padding := range []string{"", strings.Repeat("\x00", 100)} { // as file systems leave it
+		for _, padding := range []string{"", strings.Repeat("\x00", 100)} { // file systems may leave zeros
 			minRecords := 0
 			for _, end := range ends {
 				if int64(cut) >= end {
@@ -147,8 +146,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// cutOffsets returns places to cut a file at: every so often, and about the ends of
-// visits.
+// cutOffsets returns offsets at which to cut a file: every 41 bytes, and around the ends of visits.
 func cutOffsets(ends []int64, size int) []int {
 	var at []int
 	for cut := 0; cut <= size; cut += 41 {
@@ -160,6 +158,7 @@ func cutOffsets(ends []int64, size int) []int {
 	return at
 }
 
+// checkRecovery recovers a torn file, and checks what is left and what was cut.
 func checkRecovery(t *testing.T, name string, torn []byte, minRecords int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -174,7 +173,7 @@ func checkRecovery(t *testing.T, name string, torn []byte, minRecords int) {
 	names := fileNames(t, dir)
 	if len(names) == 0 {
 		if minRecords > 0 || cut != int64(len(torn)) {
-			t.Errorf("of %d bytes with %d records none was kept", len(torn), minRecords)
+			t.Errorf("a file of %d bytes with at least %d records was removed", len(torn), minRecords)
 		}
 		return
 	}
@@ -183,14 +182,14 @@ func checkRecovery(t *testing.T, name string, torn []byte, minRecords int) {
 		t.Fatalf("%q, %v; want %s alone", names, err, name)
 	}
 	if records := len(readRecords(t, bytes.NewReader(recovered))) - 1; records < minRecords {
-		t.Errorf("of %d bytes %d records are left, want %d", len(torn), records, minRecords)
+		t.Errorf("of %d bytes %d records are left, want at least %d", len(torn), records, minRecords)
 	}
 	if int64(len(torn)-len(recovered)) != cut || !bytes.HasPrefix(torn, recovered) {
 		t.Errorf("%d of %d bytes are left, %d were cut", len(recovered), len(torn), cut)
 	}
 }
 
-// A file in the way of a recovered one is not written over.
+// Recovery does not overwrite a file that has the final name already.
 func TestRecoveryWritesOverNothing(t *testing.T) {
 	a := openArchive(t, Config{})
 	if _, err := a.WriteVisit(newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
@@ -201,15 +200,14 @@ func TestRecoveryWritesOverNothing(t *testing.T) {
 	}
 	if other, err := OpenArchiveWriter(Config{Dir: a.cfg.Dir}); err == nil {
 		other.Close()
-		t.Error("opened over a file that is in the way")
+		t.Error("OpenArchiveWriter succeeds although a file has the final name")
 	}
 	if b, err := os.ReadFile(a.file.finalPath); err != nil || string(b) != "precious" {
 		t.Errorf("%q, %v", b, err)
 	}
 }
 
-// TestRecoveryOfDurableRecords: records that were on the disk must be whole; what is
-// behind them is cut from the first that is not.
+// Records that were on the disk must be intact; the records after them are cut from the first damaged one on.
 func TestRecoveryOfDurableRecords(t *testing.T) {
 	a := openArchive(t, Config{})
 	for i := range 6 {
@@ -259,7 +257,7 @@ func TestRecoveryOfDurableRecords(t *testing.T) {
 		}
 		info, err := os.Stat(filepath.Join(dir, extent.FileName))
 		if err != nil || info.Size() < extent.Size || info.Size() > tt.garbled {
-			t.Errorf("%s: %v bytes are left (%v), want %d at least", tt.name, info, err, extent.Size)
+			t.Errorf("%s: %v bytes are left (%v), want at least %d", tt.name, info, err, extent.Size)
 		}
 	}
 }

@@ -13,34 +13,37 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Visit is one request and its answer, to be archived.
+// A Visit is a request and its response, as ArchiveWriter.WriteVisit archives them.
 type Visit struct {
-	URL             string                // as it was asked for: WARC-Target-URI
-	Date            time.Time             // when the request began; kept to the millisecond
-	Exchange        *decorum.RawExchange  // not nil
-	MetadataFields  []Field               // lines of the metadata record; none: no such record
-	PreviousCapture *CaptureDateAndDigest // where the URL was archived before; nil: not known
+	URL            string               // the requested URL: WARC-Target-URI
+	Date           time.Time            // when the request began; archived to the millisecond
+	Exchange       *decorum.RawExchange // the bytes that were sent and received; must not be nil
+	MetadataFields []Field              // lines of the metadata record, which is left out if there are none
+	// PreviousCapture is what WriteVisit returned for an earlier visit to the URL; nil if there is
+	// none, or if it is unknown.
+	PreviousCapture *CaptureDateAndDigest
 }
 
-// CaptureDateAndDigest says what was archived of a URL, for later visits to it to refer to.
+// A CaptureDateAndDigest identifies the archived response of a URL, so that later visits to the URL can refer
+// to it.
 type CaptureDateAndDigest struct {
-	Date          time.Time // WARC-Date of the response
-	PayloadDigest string    // its WARC-Payload-Digest; empty if it was truncated
+	Date          time.Time // WARC-Date of the response record
+	PayloadDigest string    // its WARC-Payload-Digest; empty if the response was truncated
 }
 
-// Profiles of revisits (6.7).
+// Values of WARC-Profile for revisit records (WARC 1.1, 6.7).
 const (
-	// ProfileSamePayload is the WARC-Profile of an answer with the payload of an earlier one.
+	// ProfileSamePayload is the profile of a response with the same payload as an earlier one.
 	ProfileSamePayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 	profileNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// ErrNoResponse refuses to archive what is no answer: a connection that broke
-// before a whole header of HTTP/1.1 had come.
-var ErrNoResponse = errors.New("no answer to archive")
+// ErrNoResponse is returned for a visit without a complete header of an HTTP/1.1 response, for example
+// because the connection broke before.
+var ErrNoResponse = errors.New("no response to archive")
 
-// encodeRecords returns the records of v, as gzip members one after the other, and
-// what is kept by them: v.Before if they refer to it.
+// encodeRecords returns the records of v, as gzip members one after another, and the capture to which later
+// visits refer: v.PreviousCapture if the response is a revisit record.
 func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 	method, _, _ := bytes.Cut(v.Exchange.RawRequest, []byte(" "))
 	truncated := v.Exchange.Truncation != decorum.NotTruncated
@@ -49,6 +52,7 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 		return nil, CaptureDateAndDigest{}, errors.Join(ErrNoResponse, err)
 	}
 	capture := CaptureDateAndDigest{Date: v.Date, PayloadDigest: m.payloadDigest}
+	// A revisit record has the header only, and later visits refer to the same capture as this one.
 	header, block := v.responseRecordHeader(m), m.raw
 	if profile := v.revisitProfile(m); profile != "" {
 		header, block = v.revisitRecordHeader(m, profile), m.raw[:m.headerSize]
@@ -58,7 +62,8 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 		}
 	}
 	var b bytes.Buffer
-	b.Grow(len(block)/2 + 2<<10)
+	b.Grow(len(block)/2 + 2<<10) // a guess: pages compress to less than half
+	// The other records name the first one by its ID.
 	id := header.Get("WARC-Record-ID")
 	err = writeRecord(&b, header, mediaTypeResponse, block)
 	if err == nil {
@@ -70,7 +75,8 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 	return &b, capture, err
 }
 
-// revisitProfile returns the profile of the revisit that m is, empty if it is none.
+// revisitProfile returns the profile of the revisit record for m, or an empty string if m needs a response
+// record.
 func (v *Visit) revisitProfile(m receivedResponse) string {
 	switch {
 	case m.status == http.StatusNotModified:
@@ -81,7 +87,7 @@ func (v *Visit) revisitProfile(m receivedResponse) string {
 	return ""
 }
 
-// commonRecordHeader returns the fields that all records of v begin with.
+// commonRecordHeader returns the fields with which all records of v begin.
 func (v *Visit) commonRecordHeader(kind string) Header {
 	h := append(newHeader(kind, v.Date), Field{"WARC-Target-URI", v.URL})
 	if v.Exchange.Addr.IsValid() {
@@ -90,12 +96,14 @@ func (v *Visit) commonRecordHeader(kind string) Header {
 	return h
 }
 
+// responseRecordHeader returns the header of a response record, with WARC-Truncated if the payload is not
+// complete.
 func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 	h := v.commonRecordHeader(TypeResponse)
 	h.addFieldUnlessEmpty("WARC-Payload-Digest", m.payloadDigest)
 	if m.payloadDigest == "" {
 		truncation := v.Exchange.Truncation
-		if truncation == decorum.NotTruncated { // it was read as far as the server sent it
+		if truncation == decorum.NotTruncated { // the server sent less than the header announces
 			truncation = decorum.TruncatedByDisconnect
 		}
 		h.addFieldUnlessEmpty("WARC-Truncated", truncation.String())
@@ -103,8 +111,8 @@ func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 	return h
 }
 
-// revisitRecordHeader returns the header of the record of an answer whose payload is where
-// v.Before says.
+// revisitRecordHeader returns the header of a revisit record, which refers to v.PreviousCapture if that is
+// known.
 func (v *Visit) revisitRecordHeader(m receivedResponse, profile string) Header {
 	h := v.commonRecordHeader(TypeRevisit)
 	h.addFieldUnlessEmpty("WARC-Profile", profile)
@@ -116,7 +124,7 @@ func (v *Visit) revisitRecordHeader(m receivedResponse, profile string) Header {
 	return h
 }
 
-// concurrentRecordHeader returns the header of a record that belongs to the one with the id.
+// concurrentRecordHeader returns the header of a record that belongs to the record with an ID.
 func (v *Visit) concurrentRecordHeader(kind, id string) Header {
 	h := v.commonRecordHeader(kind)
 	h.addFieldUnlessEmpty("WARC-Concurrent-To", id)
@@ -127,17 +135,17 @@ func (v *Visit) concurrentRecordHeader(kind, id string) Header {
 type receivedResponse struct {
 	raw           []byte // from the status line to the end of the body
 	headerSize    int    // bytes of raw before the body
-	status        int
-	payloadDigest string // digest of the body without its transfer coding; empty if it is not whole
-	hasNoPayload  bool   // there is no payload
-	untilClose    bool   // the body has no length: the connection's end is its end
+	status        int    // HTTP status
+	payloadDigest string // digest of the body without its transfer coding; empty if the body is incomplete
+	hasNoPayload  bool   // whether the body is empty
+	untilClose    bool   // whether the body has no length, and ends with the connection
 }
 
-// parseFinalResponse finds the final response in what a server sent, reading it as
-// net/http does, which received it. What stands before and after is not part of
-// it. A body that ends early is no error, a header that does is. cut says that
-// nobody waited for the end. The method is the request's: to HEAD there is no body,
-// whatever the header says of it.
+// parseFinalResponse returns the final response in the bytes that a server sent. It leaves out interim
+// responses before it, and any bytes after it. It parses with net/http, which has received the bytes. An
+// incomplete header is an error, an incomplete body is not. method is that of the request: a response to
+// HEAD has no body. truncated says that the client stopped reading early, so that a body without a length
+// is incomplete.
 func parseFinalResponse(method string, received []byte, truncated bool) (receivedResponse, error) {
 	for {
 		m, err := parseResponse(method, received)
@@ -154,20 +162,22 @@ func parseFinalResponse(method string, received []byte, truncated bool) (receive
 	}
 }
 
+// parseResponse returns the response, interim or final, at the beginning of received.
 func parseResponse(method string, received []byte) (receivedResponse, error) {
 	source := bytes.NewReader(received)
 	buffered := bufio.NewReader(source)
+	// consumed returns how many bytes of received the response has taken so far.
 	consumed := func() int { return len(received) - source.Len() - buffered.Buffered() }
 	res, err := http.ReadResponse(buffered, &http.Request{Method: method})
 	if err != nil {
-		return receivedResponse{}, fmt.Errorf("not a whole header of HTTP/1.1: %w", err)
+		return receivedResponse{}, fmt.Errorf("incomplete or invalid HTTP/1.1 header: %w", err)
 	}
 	defer res.Body.Close()
 	m := receivedResponse{headerSize: consumed(), status: res.StatusCode, untilClose: res.ContentLength < 0 && len(res.TransferEncoding) == 0}
 	hash := sha1.New()
 	n, err := io.Copy(hash, res.Body)
 	if err != nil {
-		m.raw = received // all that there is
+		m.raw = received // the body is incomplete: everything belongs to it
 		return m, nil
 	}
 	m.raw, m.payloadDigest, m.hasNoPayload = received[:consumed()], digestLabel(hash.Sum(nil)), n == 0

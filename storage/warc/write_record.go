@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Types of records that an ArchiveWriter writes, as WARC-Type names them.
+// Values of WARC-Type for the records that an ArchiveWriter writes.
 const (
 	TypeWarcinfo = "warcinfo"
 	TypeRequest  = "request"
@@ -21,14 +21,14 @@ const (
 	TypeRevisit  = "revisit"
 )
 
-// Media types of blocks.
+// Values of Content-Type for their blocks.
 const (
 	mediaTypeRequest  = "application/http;msgtype=request"
 	mediaTypeResponse = "application/http;msgtype=response"
 	mediaTypeFields   = "application/warc-fields"
 )
 
-// dateFormat is how WARC-Date is written: UTC, to the millisecond.
+// dateFormat is the format of WARC-Date: UTC, to the millisecond.
 const dateFormat = "2006-01-02T15:04:05.000Z"
 
 // newRecordID returns a WARC-Record-ID: a random UUID (RFC 9562, 5.4).
@@ -39,18 +39,20 @@ func newRecordID() string {
 	return fmt.Sprintf("<urn:uuid:%x-%x-%x-%x-%x>", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
-// digestLabel writes a digest as archives do.
+// digestLabel returns a SHA-1 as a labelled digest: sha1: and base 32.
 func digestLabel(sum []byte) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum) }
 
+// sha1Digest returns the labelled digest of b.
 func sha1Digest(b []byte) string {
 	sum := sha1.Sum(b)
 	return digestLabel(sum[:])
 }
 
+// gzipWriters holds *gzip.Writers for reuse: each allocates much memory.
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// writeRecord appends a record to b: a gzip member. The fields about the block
-// are added here.
+// writeRecord appends a record to b, as a gzip member. It adds the fields about the block to h: digest,
+// type and length.
 func writeRecord(b *bytes.Buffer, h Header, contentType string, block []byte) error {
 	h.addFieldUnlessEmpty("WARC-Block-Digest", sha1Digest(block))
 	h.addFieldUnlessEmpty("Content-Type", contentType)
