@@ -64,6 +64,7 @@ func (v *verifier) checkTime(r *Record) {
 	switch back := v.lastRecordTime.Sub(now); {
 	case back <= time.Second:
 	case v.runStart == nil || r.RunStart != nil || r.Recovery != nil:
+		// Between two runs: continue as if the next run had begun the moment the last one ended.
 		v.delayChecker.clockShift -= back
 		v.addWarningf("the clock was set back between two runs, by %v at least", back)
 		now = v.lastRecordTime

@@ -11,8 +11,8 @@ import (
 // errNotOneKind is returned for a record with no kind, or with several.
 var errNotOneKind = errors.New("ledger: a record must have exactly one kind")
 
-// encodeLine returns the record as a line of JSON, without hash, number and time. Requests and Responses,
-// of which each visit makes one, are encoded by hand, because that is faster.
+// encodeLine returns the record as a line of JSON, without hash, number and time. It encodes Requests and
+// Responses by hand, because that is faster and each visit makes one of both.
 func (r *Record) encodeLine() ([]byte, error) {
 	if r.countSetKinds() != 1 {
 		return nil, errNotOneKind

@@ -130,7 +130,7 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	if err := l.checkpointAndRotateIfDue(); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
-	if err := l.writeOrBufferRecord(r); err != nil {
+	if err := l.writeOrBufferRecord(r); err != nil { // leaves nothing of r
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
 	switch {

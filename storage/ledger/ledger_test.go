@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Verify has no findings in a ledger of several segments and runs, one of which was killed, and derives every
-// verdict again.
+// Verify has no findings in a ledger of several segments and runs, though one run was killed, and derives
+// every verdict again.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	writeSample(t, dir, 6)

@@ -101,7 +101,7 @@ type Response struct {
 	BodyBytes int       `json:"bytes"`           // bytes of the body, as decoded
 	Error     string    `json:"error,omitempty"` // why the answer did not come completely
 	// WithheldReason is the statement of the site that objects to a purpose of the run, for which
-	// the content was therefore not used. It is empty if there is no objection.
+	// the content was therefore not used. It is empty if the site has no objection.
 	WithheldReason string `json:"withheld,omitempty"`
 }
 

@@ -126,7 +126,7 @@ func (s segment) forEachLine(dir string, yield func(number int, line []byte) err
 		if errors.Is(err, errLineTooLong) {
 			return fmt.Errorf("line %d %w", number, err)
 		}
-		if len(line) > 0 {
+		if len(line) > 0 { // the last line may lack its end: then err is io.EOF
 			if err := yield(number, line); err != nil {
 				return err
 			}

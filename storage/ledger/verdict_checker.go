@@ -125,6 +125,7 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules robotsFileRules, rea
 		return robotsFileRules{}, "its run states no valid agent and dialect"
 	}
 	switch v.FetchOutcome {
+	// Without a robots.txt everything is allowed, and no file can prove it.
 	case gate.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
 			return robotsFileRules{}, "it names a robots.txt, and says that the origin has none"
@@ -154,6 +155,7 @@ func (j *verdictChecker) readVerifiedRobotsFile(hash string) (body []byte, reaso
 	if seen && !intact {
 		return nil, "its robots.txt is missing or was changed"
 	}
+	// The hash becomes part of a file name: a stranger may have written the record.
 	if _, err := hex.DecodeString(hash); err != nil || len(hash) != 2*sha256.Size {
 		return nil, fmt.Sprintf("%q is not a SHA-256", hash)
 	}

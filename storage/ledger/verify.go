@@ -152,6 +152,7 @@ func (v *verifier) newFinding(format string, args []any) Finding {
 	return Finding{v.position.File, v.position.Line, v.recordNumber, fmt.Sprintf(format, args...)}
 }
 
+// addFinding lists or counts a finding.
 func (v *verifier) addFinding(f Finding) {
 	v.appendOrCount(&v.report.Findings, &v.report.UnlistedFindings, f)
 }

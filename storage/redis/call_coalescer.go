@@ -9,7 +9,7 @@ import (
 type callCoalescer struct {
 	callMu      sync.Mutex     // serialises calls of fn; it is locked before mu
 	mu          sync.Mutex     // guards pendingCall
-	pendingCall *coalescedCall // the next call, which has not begun; nil if there is none
+	pendingCall *coalescedCall // the next call, if callers wait for one; nil otherwise
 }
 
 // A coalescedCall is one call of the function, shared by several callers.

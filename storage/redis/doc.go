@@ -62,8 +62,8 @@
 // storage.Wait.LossGeneration tells callers of Lease that a replication id has changed: URLs
 // that were lost may be new again.
 //
-// Each script returns a summary of its partition (client.PartitionSummary), and processes
-// choose partitions by the last summaries. Each partition counts its changes (version), so that
+// Each script that may change something returns a summary of its partition
+// (client.PartitionSummary), and processes choose partitions by the last summaries. Each partition counts its changes (version), so that
 // a process learns with one cheap read whether another process has changed it.
 //
 // # Notes
@@ -79,15 +79,16 @@
 // # Goroutines and locks
 //
 // A Store starts no goroutine that outlives a call. The connections have goroutines of rueidis,
-// from Open to Close. The functions of Options run in the goroutine of a call, at times of
-// several calls at once.
+// from Open to Close. The functions of Options run in the goroutine of a call; several may run
+// at the same time.
 //
 // Lock order: callTracker.mu of internal/client comes first. Each call holds it for reading
-// until the call ends, and Close holds it for writing; a function that runs within a call must
-// therefore not begin another. Next is callCoalescer.callMu, held while BeforeAck runs, and
-// then callCoalescer.mu. The mutex of one Ack comes before leaseTTLRecorder.mu and
-// ScriptClock.mu. All other mutexes (heldLeases, leaseTTLRecorder, summaryRefresher, and those
-// listed in internal/client) are held for a moment, and no other mutex is taken meanwhile.
+// until the call ends, and Close holds it for writing. A function that runs within a call must
+// therefore not begin another: a Close that waits between the two would block both. Next is
+// callCoalescer.callMu, held while BeforeAck runs, and then callCoalescer.mu. The mutex of one
+// Ack comes before leaseTTLRecorder.mu and ScriptClock.mu. All other mutexes (of heldLeases,
+// leaseTTLRecorder, summaryRefresher, and those listed in internal/client) are leaves: no mutex
+// is taken while one of them is held.
 //
 // # Keys
 //

@@ -26,6 +26,7 @@ type heldLeases struct {
 	lastSeq uint64 // heldURLLease.seq of the lease that was added last
 }
 
+// newHeldLeases returns an empty heldLeases.
 func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldURLLease)} }
 
 // add records a lease of a partition. encodedEntry is the record on the server.

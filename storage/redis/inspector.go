@@ -154,6 +154,7 @@ func (n *inspector) OriginURLsInState(
 	if state == storage.StateParked {
 		return n.forEachParked(ctx, o, yield)
 	}
+	// First the leased URLs, whose lanes are unknown, then the queues in the order of leasing.
 	queues, leased, now, err := n.listOriginQueuesAndLeases(ctx, o)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ func (h *leaseManager) Renew(ctx context.Context, l storage.Lease, now time.Time
 	}
 	defer end()
 	p := h.client.PartitionOfHost(l.URL.Origin().Host())
+	// A replica that takes over must know of a lease that runs for longer than those before.
 	if err := h.ttls.record(ctx, p, ttl); err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
@@ -62,6 +63,7 @@ func (h *leaseManager) MarkSent(ctx context.Context, l storage.Lease, sent bool)
 	if !ok {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
+	// Change the record as the server has it, not the caller's Entry, which may have changed.
 	e, err := record.ParseEntry([]byte(held.encodedEntry), l.URL.Origin())
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
@@ -169,7 +171,7 @@ func ackArgs(c *client.ScriptClock, a *storage.Ack, held heldURLLease) []string 
 	args := []string{strconv.FormatUint(a.Lease.Token, 10), e.URL.Origin().String(), outcome,
 		strconv.Itoa(int(lane)), at, rankArg(&e), fingerprintArg(e.RequestFingerprint()), encodeEntry(&e)}
 	if a.HostState == nil {
-		return append(args, "0", "", "0", "0", "0", "")
+		return append(args, "0", "", "0", "0", "0", "") // hasState is 0: the script ignores the rest
 	}
 	return append(append(args, "1"), hostStateArgs(c, a.HostState)...)
 }

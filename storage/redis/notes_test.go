@@ -92,7 +92,7 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 		_, err := b.ReadNote(ctx, shopOrigin, "rules")
 		cancel()
 		if err != nil {
-			break // the cached note is no longer used
+			break // the cached note has expired
 		}
 		if time.Since(silent) > time.Minute {
 			t.Fatal("a cached note is still used after the server has been silent for one minute")

@@ -154,8 +154,7 @@ func (s *Store) Close() error {
 	})
 }
 
-// Open opens the store whose keys begin with Options.Prefix, and creates it if there is none. It
-// returns an error if no server answers, or if a server does not meet the requirements in the
+// Open opens the store whose keys begin with Options.Prefix, or creates it if it does not exist. It// returns an error if no server answers, or if a server does not meet the requirements in the
 // package documentation. The error wraps storage.ErrWriteStalled if another attempt may succeed
 // without a change of Options. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Store, error) {

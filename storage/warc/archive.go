@@ -88,7 +88,7 @@ type ArchiveWriter struct {
 	ownRoot     *os.Root // closed by Close; nil if Config.Root was set
 
 	mu         sync.Mutex   // guards file, nextSerial and closed
-	file       *archiveFile // the current file; nil if there is none
+	file       *archiveFile // the current file; nil before the first visit that it gets
 	nextSerial int          // number of the next file, from 0
 	closed     bool
 }
@@ -109,7 +109,7 @@ func OpenArchiveWriter(cfg Config) (*ArchiveWriter, error) {
 		if ownRoot, err = openOrCreateRoot(cfg.Dir, cfg.FileMode); err != nil {
 			return nil, fmt.Errorf("warc: %w", err)
 		}
-		cfg.Root = ownRoot
+		cfg.Root = ownRoot // closed by Close, unlike the caller's
 	}
 	if err := recoverFiles(cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("warc: cannot recover a file that a crash left open: %w", err), closeRoot(ownRoot))
@@ -139,12 +139,12 @@ func closeRoot(root *os.Root) error {
 
 // A DurableExtent is how much of the current file is on the disk.
 type DurableExtent struct {
-	FileName string // final name of the file, without its directory; empty if there is no file
+	FileName string // final name of the file, without its directory; empty before the first WriteVisit
 	Size     int64  // bytes of its records that are on the disk
 }
 
 // DurableExtent returns how much of the current file is on the disk. Earlier files are on the disk
-// completely. It returns the zero value if there is no current file.
+// completely. It returns the zero value before the first WriteVisit of a file.
 func (a *ArchiveWriter) DurableExtent() DurableExtent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,7 +155,7 @@ func (a *ArchiveWriter) DurableExtent() DurableExtent {
 }
 
 // WriteVisit writes the records of a visit. It returns the capture to which later visits to the URL may
-// refer, as Visit.PreviousCapture; its Date is zero if there is no such capture. When WriteVisit returns,
+// refer, as Visit.PreviousCapture; its Date is zero if they cannot refer to any. When WriteVisit returns,
 // the operating system has the records. It returns an error that wraps ErrNoResponse if there is no
 // response to archive. After any other error, the archive has nothing of the visit, and the caller may
 // try again; after a failed Sync, each WriteVisit fails.
@@ -181,6 +181,7 @@ func (a *ArchiveWriter) writeRecords(records []byte) error {
 	if a.closed {
 		return errClosed
 	}
+	// A visit is never divided between files: end this one first if the visit would exceed its limit.
 	if a.file != nil && a.file.size > 0 && a.file.size+int64(len(records)) > a.cfg.MaxFileSize {
 		if err := a.finalizeFile(); err != nil {
 			return err

@@ -105,6 +105,7 @@ func recoverFiles(cfg Config) error {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), openSuffix)
+		// Leave files of other programs, and anything that is not a regular file, as they are.
 		if !ok || !strings.HasSuffix(name, fileSuffix) || !e.Type().IsRegular() {
 			continue
 		}
@@ -168,6 +169,7 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 func wholeMembersEnd(f io.Reader) (int64, error) {
 	var end int64
 	var z gzip.Reader
+	// countingReader reads no byte beyond a member, so bytesRead is the end of the member.
 	for c := newCountingReader(f); ; end = c.bytesRead {
 		err := z.Reset(c)
 		if err == nil {

@@ -71,6 +71,7 @@ func (r *Reader) Next() (*Record, error) {
 		return nil, r.err
 	}
 	var err error
+	// Skip what the caller has left of the last block, and the line ends after it.
 	if r.block != nil {
 		_, err = io.Copy(io.Discard, r.block)
 	}
@@ -106,6 +107,7 @@ func (r *Reader) skipRecordSeparators() (int64, error) {
 	for {
 		c, err := r.input.ReadByte()
 		switch {
+		// Records may continue in the next gzip member.
 		case err == io.EOF && r.gzipReader != nil:
 			if err := r.nextMember(); err != nil {
 				return r.memberOffset, err
@@ -248,6 +250,7 @@ type countingReader struct {
 	bytesRead int64
 }
 
+// newCountingReader returns a countingReader with a buffer of 64 KiB.
 func newCountingReader(r io.Reader) *countingReader {
 	return &countingReader{Reader: bufio.NewReaderSize(r, 64<<10)}
 }

@@ -19,8 +19,8 @@ type Visit struct {
 	Date           time.Time            // when the request began; archived to the millisecond
 	Exchange       *decorum.RawExchange // the bytes that were sent and received; must not be nil
 	MetadataFields []Field              // lines of the metadata record, which is left out if there are none
-	// PreviousCapture is what WriteVisit returned for an earlier visit to the URL; nil if there is
-	// none, or if it is unknown.
+	// PreviousCapture is what WriteVisit returned for an earlier visit to the URL; nil if the
+	// caller knows of no earlier visit.
 	PreviousCapture *CaptureDateAndDigest
 }
 
@@ -101,7 +101,7 @@ func (v *Visit) commonRecordHeader(kind string) Header {
 func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 	h := v.commonRecordHeader(TypeResponse)
 	h.addFieldUnlessEmpty("WARC-Payload-Digest", m.payloadDigest)
-	if m.payloadDigest == "" {
+	if m.payloadDigest == "" { // the body is incomplete
 		truncation := v.Exchange.Truncation
 		if truncation == decorum.NotTruncated { // the server sent less than the header announces
 			truncation = decorum.TruncatedByDisconnect

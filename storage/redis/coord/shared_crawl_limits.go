@@ -26,7 +26,7 @@ type HeartbeatRequest struct {
 	Leaving                   bool          // this is its last report: its unused pages go back to all
 	ResetCountsIfLimitReached bool          // if a limit is reached, the counts of all workers start from 0 again
 	Limits                    CrawlLimits   // the limits of all workers; all must send the same
-	TotalWantedPages          int64         // pages that the worker wants to visit since it joined; a lower number returns pages
+	TotalWantedPages          int64         // pages it wants since it joined, visited ones included; fewer returns some
 	VisitedPagesSinceJoin     int64         // pages that it has visited
 	ReceivedBytesSinceJoin    int64         // bytes of bodies that it has received, as decoded
 }

@@ -73,7 +73,7 @@ func StartCluster(ctx context.Context, dir string, masters, replicas int, settin
 	c := &Cluster{dir: dir, ip: ip}
 	for i := range masters * (1 + replicas) {
 		n := c.newUnstartedNode(program, i, settings)
-		c.nodes = append(c.nodes, n)
+		c.nodes = append(c.nodes, n) // so that KillAll below kills those that run
 		if err = os.Mkdir(n.dir, 0o700); err == nil {
 			err = n.start()
 		}

@@ -70,6 +70,7 @@ func (c *Client) retry(ctx context.Context, p *Partition, attempt func() error) 
 		}
 		c.MarkUnreachable(p, err)
 		retried = true
+		// Wait for half to all of the pause at random, so that processes do not call in step.
 		select {
 		case <-ctx.Done():
 			return retried, errors.Join(context.Cause(ctx), err)

@@ -10,7 +10,7 @@
 -- ended just before.
 local function detectFailover()
   local replicationID = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
-  if not replicationID then error('the server does not tell master_replid') end
+  if not replicationID then error('the server does not report master_replid') end
   if meta.fields.reign == replicationID then return end
   if getNumber(meta, 'longest') > 0 then
     setField(meta, 'fence', now + getNumber(meta, 'longest'))

@@ -2,22 +2,44 @@
 -- storage/internal/schedule. The documentation of package redis lists the keys. Fields, where 0 and
 -- empty are not stored:
 --
--- m: version   number of changes        queued, dormant, resting, parked, seen  URLs in each state
---    hosts     hosts with URLs queued or leased      longest  longest lease, in microseconds
---    reign     master_replid at the last lease call  epoch    number of failovers that were found
---    fence     no lease is given before              import   id of the last call of import
---    board     version of the shared values          waits    written for WAIT only
--- h: due       no visit before          gap      rest after a visit whose end is not recorded
---    slots     visits at a time         strikes  consecutive failures
---    memo      encoded statistics       f        epoch whose rest the host has been given
---    q, out    URLs queued, leases      busy     1 if one of them is not 0
--- o: H         host                     e, D     end of the hold; 1 if it suspends the origin
---    L<lane>   length of a lane         n, y     sum of lanes below 14, and of lanes up to 3
---    q, d, r   n, suspended URLs and L14 as the totals in m count them
---    s         when the origin last had its turn, or got its first URL    in   1 if it is in p:HOST
---    out       leases                   T        1 if the last turn was a revisit's
---    c, b      seen fingerprints, and their buckets
---    g, w      parked records, and how many were ever taken out           u    last sequence number
+-- m   version    number of changes of the partition
+--     queued     URLs in lanes below 14, of all origins
+--     dormant    those of suspended origins that wait for the end of the hold
+--     resting    pages that await their revisit
+--     parked     parked URLs
+--     seen       fingerprints in the seen sets
+--     hosts      hosts with a URL queued or leased
+--     longest    longest lease that may be given, in microseconds, with the reserve of Go's
+--                leaseTTLRecorder
+--     reign      master_replid at the last call of lease
+--     epoch      number of failovers that lease has detected
+--     fence      no lease is given before this time
+--     board      version of the shared values
+--     import     id of the last call of import
+--     waits      written before WAIT, and never read
+-- h   due        no visit begins before
+--     gap        rest after a visit whose end is not recorded
+--     slots      visits at a time; not stored: 1
+--     strikes    consecutive failures
+--     memo       encoded statistics
+--     f          epoch for which the host has been delayed
+--     q, out     its URLs queued, its leases
+--     busy       1 if one of the two is not 0
+-- o   H          name of the host
+--     e          end of the hold
+--     D          1 if the hold suspends the origin
+--     L<lane>    records in a lane
+--     n          records in all lanes below 14
+--     y          records in lanes up to 3
+--     q, d, r    n, suspended records and L14, as the totals in m include them
+--     s          time of its last lease, or when its first URL was queued
+--     in         1 if it is in p:HOST
+--     out        its leases
+--     T          1 if its last lease was a revisit that took turns
+--     c, b       fingerprints in its seen set, and their buckets
+--     g          parked records
+--     w          how many parked records were ever taken out
+--     u          sequence number of the last record in a timed lane
 
 -- setScore sets the score of a member of a sorted set. If at is nil, it removes the member.
 local function setScore(key, member, at)
