@@ -33,7 +33,7 @@
 //
 // Each verb is one script, and all keys of a host are in one hash slot. A call is therefore
 // atomic for one host; a call for several hosts runs once for each partition. Every script may
-// be repeated without harm, and is repeated while a server does not answer: a call returns when
+// be repeated (Store.Add names an exception), and is while a server does not answer: a call returns when
 // the server has answered, or when its context is done. Flush and Close wait for a limited time.
 // Lease does not wait: it returns the leases of the servers that answer, and
 // storage.ErrWriteStalled if none does, so that no visit starts.

@@ -41,8 +41,8 @@ type Options struct {
 	// It must not be empty, nor contain braces.
 	Prefix string
 	// Partitions is the number of partitions into which hosts are divided, from 1 to
-	// MaxPartitions. 0 means 64. It is fixed when the store is created, and must exceed the
-	// number of masters, because a master without a partition has nothing to do.
+	// MaxPartitions. 0 means 64. It is fixed when the store is created. It should exceed the
+	// number of masters: a master without a partition has nothing to do.
 	Partitions int
 	// Durability is what Add, SetNote and other calls that must not be lost wait for, and
 	// Ack, if its host rests for longer than the pause after a failover. Empty means
@@ -70,8 +70,9 @@ type Options struct {
 	// all servers answer again. Calls may overlap. It must not call the store. nil means that
 	// nothing is called.
 	OnStallChange func(error)
-	// OnDamaged is called with an error for each record that cannot be decoded, and that is
-	// therefore skipped. It must not call the store. nil means that nothing is called.
+	// OnDamaged is called with an error for each record that cannot be decoded. The URL of such
+	// a record is dropped when it is leased, and stays where it is when it is parked or awaits its
+	// revisit. OnDamaged must not call the store. nil means that nothing is called.
 	OnDamaged func(error)
 
 	usesCallerTime bool // for tests: the time is the latest that a call was given

@@ -40,7 +40,8 @@ var (
 
 // Add implements storage.Store. It returns when a replica has confirmed all entries, unless
 // Options.Durability is DurabilityNone. If it fails, some entries may have been queued; another
-// call with the same entries returns Duplicate for them.
+// call with the same entries returns Duplicate for them. Entries with RobotsFor set are an
+// exception: a repeated call, also one that Add repeats after a lost reply, queues them again.
 func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
@@ -154,7 +155,8 @@ func (s *Store) Close() error {
 	})
 }
 
-// Open opens the store whose keys begin with Options.Prefix, or creates it if it does not exist. It// returns an error if no server answers, or if a server does not meet the requirements in the
+// Open opens the store whose keys begin with Options.Prefix, or creates it if it does not exist. It
+// returns an error if no server answers, or if a server does not meet the requirements in the
 // package documentation. The error wraps storage.ErrWriteStalled if another attempt may succeed
 // without a change of Options. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Store, error) {

@@ -123,7 +123,6 @@ func recoverFiles(cfg Config) error {
 // recoverFile cuts an open file after its last complete record, and gives it its final name, or removes it
 // if it has no record. It returns the number of bytes that it cut. It returns an error, and cuts nothing,
 // if a record before cfg.LastDurableExtent is damaged, or if a file has the final name already.
-// One that has none is removed.
 func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 	f, err := cfg.Root.OpenFile(name+openSuffix, os.O_RDWR, 0)
 	if err != nil {

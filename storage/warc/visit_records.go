@@ -62,7 +62,7 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 		}
 	}
 	var b bytes.Buffer
-	b.Grow(len(block)/2 + 2<<10) // a guess: pages compress to less than half
+	b.Grow(len(block)/2 + 2<<10) // a guess of the compressed size
 	// The other records name the first one by its ID.
 	id := header.Get("WARC-Record-ID")
 	err = writeRecord(&b, header, mediaTypeResponse, block)

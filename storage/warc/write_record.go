@@ -48,7 +48,7 @@ func sha1Digest(b []byte) string {
 	return digestLabel(sum[:])
 }
 
-// gzipWriters holds *gzip.Writers for reuse: each allocates much memory.
+// gzipWriters holds *gzip.Writers for reuse.
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // writeRecord appends a record to b, as a gzip member. It adds the fields about the block to h: digest,

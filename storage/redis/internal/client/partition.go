@@ -96,7 +96,7 @@ func (all Partitions) Reachable() (n int) {
 
 // cacheSummaryIfNewer keeps the summary that a call returned, unless a newer one is known, because
 // replies may overtake each other. startSeq is Client.replySeq before the call. It reports whether
-// an earlier summary had another replication id.
+// the reply before had another replication id.
 func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new PartitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
