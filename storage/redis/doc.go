@@ -106,7 +106,7 @@
 //	i:d *                hash        domain                   → number of its admitted hosts
 //	s:#hosts:N *         set         fingerprints of admitted hosts, bucket N
 //	a                    list        origins in the order in which they were first added
-//	d                    sorted set  host with a URL to lease → when it is due
+//	d                    sorted set  host with a URL to lease and a free slot → when it is due
 //	o                    sorted set  token of a lease         → when the lease expires
 //	l                    hash        token of a lease         → its record, and where that was
 //	z                    sorted set  suspended origin         → end of its hold
@@ -129,7 +129,7 @@
 //
 // # Keys after each verb
 //
-// Each verb also adds 1 to the version in m if it changes something, but for a note of a known
+// Each verb that changes something also raises the version in m, except SetNote for a known
 // origin. Verbs that change a queue, a lease or a hold bring the totals in m, d, p:HOST, v and z
 // up to date. A verb that waits for a replica also writes the field waits of m.
 //
@@ -153,11 +153,14 @@
 //	SetNote                 n:ORIGIN has the note, or has lost it
 //	AdmitHostsWithinLimits  i, i:d and s:#hosts:N count the new hosts
 //	Import                  the keys are those of the dump; import in m names the call
-//	Flush                   n: of every partition has a note "flushed", unless all is confirmed; with
-//	                        DurabilityNone nothing changes
-//	Close                   as Flush; the records of leases are back in the place that they had
+//	Flush                   n: of every partition has a note "flushed", and o: exists; nothing changes
+//	                        if all is confirmed already, or with DurabilityNone
+//	Close                   the records of leases are back in the places that they had; then as Flush
 //	Heartbeat (coord)       u, w and w:WORKER have the counts of the worker
 //	CompareAndSet (coord)   b has the value, m the new version of b
 //
 // Before a lease may run longer than any before it, Lease and Renew write longest into m.
+//
+// When all URLs of an origin are done, a, o:ORIGIN and s:ORIGIN:N remain, h:HOST if the host has a
+// state, and n:ORIGIN if there are notes. No verb deletes these.
 package redis

@@ -63,8 +63,8 @@ type Options struct {
 	Timeout time.Duration
 	// BeforeAck is called before acks are sent. It must put on the disk whatever the acks rely
 	// on, such as the output of their pages. If it fails, Ack returns its error and sends
-	// nothing. One call serves all Acks that were waiting when it began. It must not call the
-	// store. nil means that nothing needs to be done.
+	// nothing. Calls do not overlap: one call serves all Acks that were waiting when it began.
+	// It must not call the store. nil means that nothing needs to be done.
 	BeforeAck func() error
 	// OnStallChange is called with the reason when a server does not answer, and with nil when
 	// all servers answer again. Calls may overlap. It must not call the store. nil means that

@@ -35,7 +35,7 @@
 --     s          time of its last lease, or when its first URL was queued
 --     in         1 if it is in p:HOST
 --     out        its leases
---     T          1 if its last lease was a revisit that took turns
+--     T          1 if its last lease was a revisit
 --     c, b       fingerprints in its seen set, and their buckets
 --     g          parked records
 --     w          how many parked records were ever taken out
