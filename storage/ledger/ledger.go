@@ -43,7 +43,8 @@ type Config struct {
 	// one torn record.
 	LastDurableExtent DurableExtent
 	// OnRecovered is called with the number of bytes that were cut, if Open finds that the last
-	// run did not end. nil means that nothing is called.
+	// run did not end, or that its end is followed by other bytes. nil means that nothing is
+	// called.
 	OnRecovered func(cut int64)
 
 	// FileMode is the mode of new files; 0 means 0600. Users who may read the files may also list
@@ -75,9 +76,9 @@ type Ledger struct {
 	clockBase          time.Time // reading of the clock when it was last found to be set, or at Open
 }
 
-// Open opens the ledger in Config.Dir, and begins a run. If the last run has no RunEnd, Open cuts a
-// torn record and writes a Recovery. It refuses a ledger that is damaged otherwise, with an error that
-// names the record.
+// Open opens the ledger in Config.Dir, and begins a run. If the last run has no RunEnd, or if a torn
+// record follows it, Open cuts that record and writes a Recovery. It refuses a ledger that is damaged
+// otherwise, with an error that names the record.
 func Open(cfg Config) (*Ledger, error) {
 	// Fill in the defaults.
 	cfg.MaxSegmentSize = cmp.Or(cfg.MaxSegmentSize, DefaultMaxSegmentSize)
