@@ -33,9 +33,9 @@
 //
 // Each verb is one script, and all keys of a host are in one hash slot. A call is therefore
 // atomic for one host; a call for several hosts runs once for each partition. Every script may
-// be repeated (Store.Add names an exception), and is while a server does not answer: a call returns when
-// the server has answered, or when its context is done. Flush and Close wait for a limited time.
-// Lease does not wait: it returns the leases of the servers that answer, and
+// be repeated (Store.Add names an exception), and is while a server does not answer: a call
+// returns when the server has answered, or when its context is done. Flush and Close wait for a
+// limited time. Lease does not wait: it returns the leases of the servers that answer, and
 // storage.ErrWriteStalled if none does, so that no visit starts.
 //
 // Replication is asynchronous: a master that dies may lose writes that it has acknowledged.
@@ -63,8 +63,9 @@
 // that were lost may be new again.
 //
 // Each script that may change something returns a summary of its partition
-// (client.PartitionSummary), and processes choose partitions by the last summaries. Each partition counts its changes (version), so that
-// a process learns with one cheap read whether another process has changed it.
+// (client.PartitionSummary), and processes choose partitions by the last summaries. Each
+// partition counts its changes (version), so that a process learns with one cheap read whether
+// another process has changed it.
 //
 // # Notes
 //

@@ -202,7 +202,7 @@ func (k *parking) rescheduleModifiedURL(
 		return "", nil
 	}
 	newRecord = encodeEntry(&e)
-	// "0" means that the record is no longer oldRecord: after a retry because the first attempt was
+	// "0" means that the record differs from oldRecord: after a retry because the first attempt was
 	// carried out, otherwise because another process has replaced it.
 	reply, retried, err := k.client.RunUpdate(ctx, k.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
 		k.client.ScriptClock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
