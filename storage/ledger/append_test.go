@@ -45,7 +45,8 @@ func TestResponsesAreBuffered(t *testing.T) {
 
 // newRobotsRequest returns a request for the robots.txt of a host.
 func newRobotsRequest(host string) *Request {
-	return &Request{URL: "http://" + host + "/robots.txt", Kind: KindRobotsTXT, Origin: "http://" + host, URLSource: "robots", Slots: 1}
+	return &Request{URL: "http://" + host + "/robots.txt", Kind: KindRobotsTXT, Origin: "http://" + host,
+		URLSource: "robots", Slots: 1}
 }
 
 // While writes fail, a buffered Response keeps its place in the chain, and a record that failed leaves no
@@ -58,7 +59,8 @@ func TestResponseAfterFailedWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Append(&Record{Response: &Response{RequestNumber: n, EndedAt: truncateTime(time.Now()), Status: 200}}); err != nil {
+		if _, err := l.Append(&Record{Response: &Response{RequestNumber: n, EndedAt: truncateTime(time.Now()),
+			Status: 200}}); err != nil {
 			t.Fatal(err)
 		}
 		file := l.file
@@ -79,7 +81,8 @@ func TestResponseAfterFailedWrite(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Verify(dir, VerifyOptions{}); err != nil || !got.OK() || !got.Closed || got.Requests != 2 || got.Responses != 2 {
+	if got, err := Verify(dir, VerifyOptions{}); err != nil || !got.OK() || !got.Closed ||
+		got.Requests != 2 || got.Responses != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -69,7 +69,8 @@ func (v *verifier) checkTime(r *Record) {
 		v.addWarningf("the clock was set back between two runs, by %v at least", back)
 		now = v.lastRecordTime
 	default:
-		v.addFindingf("has the time %s, before that of the previous record: the clock was set back, and no record says so",
+		v.addFindingf("has the time %s, before that of the previous record: the clock was set back, and no record "+
+			"says so",
 			r.Time.Format(time.RFC3339))
 	}
 	v.lastRecordTime = now

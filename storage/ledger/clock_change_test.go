@@ -44,7 +44,8 @@ func crawlWithClockSet(t *testing.T, dir string, size int64, by time.Duration, r
 	real := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		m := &testClock{realStart: real, bubbleStart: time.Now()}
-		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, RunStart: testRun(), now: m.now})}
+		w := &sampleWriter{t: t, ledger: openLedger(t,
+			Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, RunStart: testRun(), now: m.now})}
 		w.writeVisit(0, "/1")
 		w.writeVisit(3, "/1")
 		n := w.writeRequest(2, "/1")
@@ -80,7 +81,8 @@ func TestClockSet(t *testing.T) {
 			dir := t.TempDir()
 			crawlWithClockSet(t, dir, size, by, true)
 			r := verifyWithoutFindings(t, dir)
-			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Message, words) || r.MeasuredDelays != 3 || !r.Closed {
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Message, words) ||
+				r.MeasuredDelays != 3 || !r.Closed {
 				t.Errorf("%v: %+v, want one warning: %s", by, *r, words)
 			}
 		}
@@ -162,7 +164,8 @@ func TestClockSetBetweenRuns(t *testing.T) {
 			}
 		})
 		r := verifySigned(t, dir)
-		if len(r.Findings) != tt.found || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Message, "between two runs, by 59m0s at least") {
+		if len(r.Findings) != tt.found || len(r.Warnings) != 1 ||
+			!strings.Contains(r.Warnings[0].Message, "between two runs, by 59m0s at least") {
 			t.Errorf("%s: %+v, want %d findings and a warning", tt.name, *r, tt.found)
 		}
 	}

@@ -38,9 +38,11 @@ func delayTolerance(delay time.Duration) time.Duration { return max(time.Millise
 
 // checkRequest records a request to a host, and returns its faults: delays that are too short, and too
 // many visits at a time. robotsDelay is the delay that its robots.txt demands.
-func (p *delayChecker) checkRequest(r *Record, host string, run *RunStart, robotsDelay time.Duration) (problems []string) {
+func (p *delayChecker) checkRequest(r *Record, host string, run *RunStart,
+	robotsDelay time.Duration) (problems []string) {
 	q, now := r.Request, p.unshiftedTime(r.Time)
-	required, observed := time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond
+	required, observed := time.Duration(q.RequiredDelayMS)*time.Millisecond,
+		time.Duration(q.ObservedDelayMS)*time.Millisecond
 	h := p.hosts[host]
 	if h == nil {
 		h = &hostVisitState{}
@@ -62,7 +64,8 @@ func (p *delayChecker) checkRequest(r *Record, host string, run *RunStart, robot
 		if measured := now.Sub(h.lastEnd); measured < required-delayTolerance(required) {
 			addProblem("the required delay is %v, and by the times of the records the delay was %v", required, measured)
 		}
-		if runDelay := run.hostDelayAt(host, h.lastEnd.Add(p.clockShift)); h.lastRun == p.runNumber && required < runDelay {
+		if runDelay := run.hostDelayAt(host, h.lastEnd.Add(p.clockShift)); h.lastRun == p.runNumber &&
+			required < runDelay {
 			addProblem("the delay of the run is %v, the required delay %v", runDelay, required)
 		}
 	}

@@ -61,7 +61,8 @@ func reopenWithExtent(t *testing.T, dir string, extent DurableExtent) (err error
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		var l *Ledger
-		if l, err = Open(Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), LastDurableExtent: extent}); err != nil {
+		if l, err = Open(Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(),
+			LastDurableExtent: extent}); err != nil {
 			return
 		}
 		w := &sampleWriter{t: t, ledger: l}
@@ -117,7 +118,8 @@ func TestLossBeforeDurableExtent(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := reopenWithExtent(t, dir, extent)
-		if err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "move the directory") {
+		if err == nil || !strings.Contains(err.Error(), "is damaged") ||
+			!strings.Contains(err.Error(), "move the directory") {
 			t.Errorf("%s: %v, want that it is damaged", name, err)
 		}
 		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, remains) {
@@ -128,7 +130,8 @@ func TestLossBeforeDurableExtent(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := DurableExtent{SegmentSerial: 2, Size: 10}
-	if err := reopenWithExtent(t, dir, missing); err == nil || !strings.Contains(err.Error(), "ledger-000002.jsonl is missing") {
+	if err := reopenWithExtent(t, dir, missing); err == nil ||
+		!strings.Contains(err.Error(), "ledger-000002.jsonl is missing") {
 		t.Errorf("a missing segment: %v", err)
 	}
 	elsewhere := t.TempDir() // as if the directory was moved away

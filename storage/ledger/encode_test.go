@@ -33,7 +33,8 @@ func TestEncode(t *testing.T) {
 // encodeLine refuses records without a kind or with two, and times that JSON cannot hold.
 func TestEncodeRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, r := range []Record{{}, {Response: &Response{}, RunStart: &RunStart{}}, {Response: &Response{EndedAt: late}}, {Request: &Request{RobotsVerdict: &RobotsVerdict{FetchedAt: late}}}} {
+	for _, r := range []Record{{}, {Response: &Response{}, RunStart: &RunStart{}}, {Response: &Response{EndedAt: late}},
+		{Request: &Request{RobotsVerdict: &RobotsVerdict{FetchedAt: late}}}} {
 		if text, err := r.encodeLine(); err == nil {
 			t.Errorf("%s", text)
 		}

@@ -67,12 +67,14 @@ func visit(l *ledger.Ledger, url string) error {
 		return err
 	}
 	verdict := robots.Parse(body, robots.Google).RulesFor(agent).Check(u)
-	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.KindPage, Origin: u.Origin().String(),
+	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.KindPage,
+		Origin:    u.Origin().String(),
 		URLSource: "seed", Slots: 1, RobotsVerdict: ledger.NewRobotsVerdict(verdict, file)}})
 	if err != nil {
 		return err
 	}
 	// Here the program sends the request.
-	_, err = l.Append(&ledger.Record{Response: &ledger.Response{RequestNumber: n, EndedAt: time.Now(), Status: 200, BodyBytes: 4096}})
+	_, err = l.Append(&ledger.Record{Response: &ledger.Response{RequestNumber: n, EndedAt: time.Now(),
+		Status: 200, BodyBytes: 4096}})
 	return err
 }

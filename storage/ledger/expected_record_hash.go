@@ -59,7 +59,8 @@ func parseRecordHash(line string) (ExpectedRecordHash, error) {
 		return ExpectedRecordHash{}, errors.New("it does not begin with the number of a record, and is not a record")
 	}
 	if sum, err := hex.DecodeString(h.Hash); err != nil || len(sum) != hashSize/2 {
-		return ExpectedRecordHash{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.Number, hashSize)
+		return ExpectedRecordHash{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.Number,
+			hashSize)
 	}
 	return h, nil
 }

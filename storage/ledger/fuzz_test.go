@@ -16,7 +16,8 @@ func FuzzSegment(f *testing.F) {
 		`{"request":{"url":"http://a.test/","kind":"page","origin":"http://a.test","source":"seed","slots":1,` +
 			`"robots":{"allowed":true,"outcome":"allow_all","fetched":"2026-11-22T00:00:00Z","group":""}}}`,
 		`{"answer":{"request":2,"end":"2026-11-22T00:00:00Z","status":200,"bytes":0}}`,
-		`{"clock":{"set_by_us":-3600000000}}`, `{"recovery":{"cut_bytes":1}}`, `{"checkpoint":{"key":"","signature":null}}`, `{"end":{"requests":1}}`,
+		`{"clock":{"set_by_us":-3600000000}}`, `{"recovery":{"cut_bytes":1}}`,
+		`{"checkpoint":{"key":"","signature":null}}`, `{"end":{"requests":1}}`,
 	} {
 		line, next := head.appendRecord(nil, truncateTime(fuzzTime), []byte(body+"\n"))
 		records, head = append(records, line...), next

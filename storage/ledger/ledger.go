@@ -101,8 +101,10 @@ func Open(cfg Config) (*Ledger, error) {
 	}
 	// Continue what is in the directory, and write the RunStart.
 	l := &Ledger{
-		cfg: cfg, robotsStore: robotsFileStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode}, clockBase: cfg.now(),
-		syncTracker: disk.AppendSyncTracker{ContentLabel: "the last records of the ledger", Remedy: "start the crawl again"},
+		cfg: cfg, robotsStore: robotsFileStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode},
+		clockBase: cfg.now(),
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "the last records of the ledger",
+			Remedy: "start the crawl again"},
 	}
 	l.checkpointedAt = l.clockBase
 	if err := l.recoverAndBeginRun(); err != nil {
@@ -183,7 +185,8 @@ func (l *Ledger) rotateSegment() error {
 		return err
 	}
 	old := l.file
-	if err := l.beginSegment(l.segmentSerial+1, &SegmentStart{PreviousFile: name, PreviousSHA256: hash, ChainHash: string(l.head.hash[:])}); err != nil {
+	if err := l.beginSegment(l.segmentSerial+1,
+		&SegmentStart{PreviousFile: name, PreviousSHA256: hash, ChainHash: string(l.head.hash[:])}); err != nil {
 		return err
 	}
 	return errors.Join(old.Close(), removeIfExists(old.Name()))
@@ -192,7 +195,8 @@ func (l *Ledger) rotateSegment() error {
 // beginSegment makes the file of a segment, and writes first into it unless that is nil. The previous
 // segment is on the disk. If it fails, the previous segment stays current. The caller holds l.mu.
 func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
-	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainSegmentName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
+	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainSegmentName(serial)),
+		os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ func TestVerify(t *testing.T) {
 	}
 	const visits, refusals = 3 * 6 * 5, 3 * 6
 	if got.Requests != visits+1 || got.Responses != visits || got.UnansweredRequests != 1 || got.Refusals != refusals ||
-		got.CheckedVerdicts != visits+1+refusals || got.Runs != 3 || !got.Closed || got.RobotsFiles != 3 || got.Segments < 3 || got.UnsignedRecords != 0 {
+		got.CheckedVerdicts != visits+1+refusals || got.Runs != 3 || !got.Closed || got.RobotsFiles != 3 ||
+		got.Segments < 3 || got.UnsignedRecords != 0 {
 		t.Errorf("found %+v", *got)
 	}
 }

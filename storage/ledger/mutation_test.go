@@ -62,7 +62,9 @@ func replaceFiles(t *testing.T, dir string, old, files ledgerFiles) {
 
 // pickFile returns the name of a random file among those whose names contain part.
 func (c ledgerFiles) pickFile(rng *rand.Rand, part string) string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c)), func(name string) bool { return !strings.Contains(name, part) })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c)), func(name string) bool {
+		return !strings.Contains(name, part)
+	})
 	return names[rng.IntN(len(names))]
 }
 

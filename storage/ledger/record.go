@@ -133,8 +133,9 @@ type RobotsVerdict struct {
 // than 1 KiB.
 func NewRobotsVerdict(v robots.Verdict, file gate.FetchSummary) *RobotsVerdict {
 	return &RobotsVerdict{
-		Allowed: v.Allowed, FetchOutcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
-		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,
+		Allowed: v.Allowed, FetchOutcome: file.Outcome.String(), FileSHA256: file.SHA256,
+		FetchedAt: truncateTime(file.FetchedAt),
+		Group:     TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,
 		DisallowedForMainRobot: v.DisallowedForMainRobot,
 	}
 }

@@ -55,7 +55,8 @@ func TestExpectedRecords(t *testing.T) {
 			return strings.Contains(f.Message, "kept") && strings.Contains(f.Message, tt.want)
 		})
 		if report.ExpectedHashesFound != tt.foundCount || found != (tt.want != "") {
-			t.Errorf("%s: %d kept records are in the ledger, found %v; want %d, %q", tt.name, report.ExpectedHashesFound, report.Findings, tt.foundCount, tt.want)
+			t.Errorf("%s: %d kept records are in the ledger, found %v; want %d, %q", tt.name,
+				report.ExpectedHashesFound, report.Findings, tt.foundCount, tt.want)
 		}
 	}
 	if report, err := Verify(other, VerifyOptions{}); err != nil || !report.OK() {
@@ -67,7 +68,8 @@ func TestExpectedRecords(t *testing.T) {
 // anything else.
 func TestParseRecordHashes(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
-	for _, bad := range []string{"", "# none\n", "x " + hash, "0 " + hash, "1", "1 abc", "7 " + hash + " more", `{"hash":"` + hash + `"}`, hash} {
+	for _, bad := range []string{"", "# none\n", "x " + hash, "0 " + hash, "1", "1 abc", "7 " + hash + " more",
+		`{"hash":"` + hash + `"}`, hash} {
 		if hashes, err := ParseRecordHashes([]byte(bad)); err == nil {
 			t.Errorf("%q: %v", bad, hashes)
 		}
@@ -81,12 +83,14 @@ func TestParseRecordHashes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if report, err := Verify(dir, VerifyOptions{ExpectedRecordHashes: hashes}); err != nil || report.ExpectedHashesFound != 1 || !report.OK() {
+			if report, err := Verify(dir, VerifyOptions{ExpectedRecordHashes: hashes}); err != nil ||
+				report.ExpectedHashesFound != 1 || !report.OK() {
 				t.Errorf("%s: the first record is not in the ledger: %+v, %v", name, report, err)
 			}
 		}
 	}
-	if _, err := ParseRecordHashes([]byte("1 " + hash + "\n2 x\n")); err == nil || !strings.HasPrefix(err.Error(), "line 2:") {
+	if _, err := ParseRecordHashes([]byte("1 " + hash + "\n2 x\n")); err == nil ||
+		!strings.HasPrefix(err.Error(), "line 2:") {
 		t.Errorf("%v", err)
 	}
 }
@@ -108,11 +112,14 @@ func TestRobotsRedirects(t *testing.T) {
 	}{
 		{"at its origin", []robotsVisit{{file, "", 200}}, ""},
 		{"a redirect", []robotsVisit{{file, "", 301}, {"https://h1.test/r", file, 200}}, ""},
-		{"two redirects", []robotsVisit{{file, "", 302}, {"http://h1.test/r", file, 307}, {"http://h2.test/", "http://h1.test/r", 404}}, ""},
+		{"two redirects", []robotsVisit{{file, "", 302}, {"http://h1.test/r", file, 307},
+			{"http://h2.test/", "http://h1.test/r", 404}}, ""},
 		{"an answer that was lost", []robotsVisit{{file, "", 0}, {"http://h1.test/r", file, 200}}, ""},
 		{"a page", []robotsVisit{{home + "/closed/a", home + "/", 200}}, home + "/closed/a"},
-		{"a page after a good answer", []robotsVisit{{file, "", 200}, {home + "/closed/a", file, 200}}, home + "/closed/a"},
-		{"a page with another's redirect", []robotsVisit{{"http://h1.test/robots.txt", "", 301}, {home + "/closed/a", "http://h1.test/robots.txt", 200}}, home + "/closed/a"},
+		{"a page after a good answer", []robotsVisit{{file, "", 200}, {home + "/closed/a", file, 200}},
+			home + "/closed/a"},
+		{"a page with another's redirect", []robotsVisit{{"http://h1.test/robots.txt", "", 301},
+			{home + "/closed/a", "http://h1.test/robots.txt", 200}}, home + "/closed/a"},
 	} {
 		for _, shared := range []bool{false, true} {
 			report := writeRobotsVisits(t, tt.visits, shared)
@@ -144,12 +151,14 @@ func writeRobotsVisits(t *testing.T, visits []robotsVisit, shared bool) *VerifyR
 				origin = strings.TrimSuffix(v.url, "/robots.txt")
 			}
 			n := w.appendRecord(Record{Request: &Request{URL: v.url, Kind: KindRobotsTXT, Origin: origin,
-				URLSource: storage.SourcePrerequisite.String(), Referrer: v.referrer, RequiredDelayMS: 60_000, ObservedDelayMS: 60_000, Slots: 1}})
+				URLSource: storage.SourcePrerequisite.String(), Referrer: v.referrer, RequiredDelayMS: 60_000,
+				ObservedDelayMS: 60_000, Slots: 1}})
 			if v.status == 0 {
 				closeAsKilled(t, w.ledger)
 				w.ledger = openLedger(t, cfg)
 			} else {
-				w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: w.ledger.cfg.now(), Status: v.status}})
+				w.appendRecord(Record{Response: &Response{RequestNumber: n,
+					EndedAt: w.ledger.cfg.now(), Status: v.status}})
 			}
 			time.Sleep(time.Minute)
 		}

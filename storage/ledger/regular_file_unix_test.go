@@ -31,7 +31,9 @@ var hostileFiles = []hostileFile{
 		}
 	}},
 	{"a device", "path escapes from parent", func(t *testing.T, file string) { symlinkTo(t, "/dev/zero", file) }},
-	{"a file elsewhere", "path escapes from parent", func(t *testing.T, file string) { symlinkTo(t, "/etc/hosts", file) }},
+	{"a file elsewhere", "path escapes from parent", func(t *testing.T, file string) {
+		symlinkTo(t, "/etc/hosts", file)
+	}},
 	{"a socket", "it is not a regular file (S---------)", func(t *testing.T, file string) {
 		t.Chdir(filepath.Dir(file)) // the name of a socket has at most 107 bytes
 		l, err := net.Listen("unix", filepath.Base(file))
@@ -133,7 +135,9 @@ func TestVerifyStops(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ledger-000001.jsonl.zst"), packed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if report := verifySigned(t, dir); !report.StoppedAtFaultLimit || report.UnlistedFindings != maxUnlistedFindings+1 && report.UnlistedFindings != maxUnlistedFindings+2 {
-		t.Errorf("%d unlisted findings, stopped: %v; want it stopped after %d", report.UnlistedFindings, report.StoppedAtFaultLimit, maxUnlistedFindings)
+	if report := verifySigned(t, dir); !report.StoppedAtFaultLimit ||
+		report.UnlistedFindings != maxUnlistedFindings+1 && report.UnlistedFindings != maxUnlistedFindings+2 {
+		t.Errorf("%d unlisted findings, stopped: %v; want it stopped after %d", report.UnlistedFindings,
+			report.StoppedAtFaultLimit, maxUnlistedFindings)
 	}
 }

@@ -38,7 +38,8 @@ func (l *Ledger) recoverAndBeginRun() error {
 			return err
 		}
 	}
-	return errors.Join(l.writeOrBufferRecord(&Record{RunStart: &l.cfg.RunStart}), l.syncTracker.Sync(), disk.SyncDir(l.cfg.Dir))
+	return errors.Join(l.writeOrBufferRecord(&Record{RunStart: &l.cfg.RunStart}),
+		l.syncTracker.Sync(), disk.SyncDir(l.cfg.Dir))
 }
 
 // resumeSegment opens the last segment, which is not compressed, and cuts a torn record off its end. It
@@ -78,7 +79,8 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	if durableSize < 0 {
 		durableSize = l.segmentSize
 	}
-	if err := errors.Join(l.file.Truncate(l.segmentSize), disk.RewriteSameBytes(l.file, durableSize, l.segmentSize)); err != nil {
+	if err := errors.Join(l.file.Truncate(l.segmentSize),
+		disk.RewriteSameBytes(l.file, durableSize, l.segmentSize)); err != nil {
 		return nil, err
 	}
 	l.syncTracker.RecordWrite(l.file, l.segmentSize)
@@ -204,7 +206,8 @@ func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (runEnded b
 		}
 		r, head, err := l.head.decodeAndVerifyNext(line)
 		if err != nil {
-			badLine = fmt.Errorf("the ledger is damaged: %s, line %d %w; see decorum ledger verify, and move the directory away to begin another", s.name, number, err)
+			badLine = fmt.Errorf("the ledger is damaged: %s, line %d %w; see decorum ledger verify, and move the "+
+				"directory away to begin another", s.name, number, err)
 			if durableSize >= 0 {
 				return errBadRecord
 			}
@@ -223,8 +226,10 @@ func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (runEnded b
 	switch {
 	case errors.Is(err, errBadRecord) || err == nil && l.segmentSize < durableSize:
 		if err = nil; l.segmentSize < durableSize {
-			err = cmp.Or(badLine, fmt.Errorf("the ledger is damaged: %s is intact for %d bytes, and %d were on the disk; "+
-				"restore it from a backup, or move the directory away to begin another", s.name, l.segmentSize, durableSize))
+			err = cmp.Or(badLine, fmt.Errorf("the ledger is damaged: %s is intact for %d bytes, and %d were on the "+
+				"disk; "+
+				"restore it from a backup, or move the directory away to begin another", s.name,
+				l.segmentSize, durableSize))
 		}
 	case errors.Is(err, errLineTooLong) && durableSize >= 0 && l.segmentSize >= durableSize:
 		// A long part of zeros, without a line end, is cut as well.

@@ -18,7 +18,8 @@ func reopenAndVisit(t *testing.T, dir string) (cut int64) {
 	cut = -1
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour) // past the times of the samples
-		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), OnRecovered: func(n int64) { cut = n }})}
+		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey,
+			RunStart: testRun(), OnRecovered: func(n int64) { cut = n }})}
 		w.writeVisit(0, "/after")
 		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,8 @@ func TestTornEnd(t *testing.T) {
 		now := maps.Clone(original)
 		now[last] = text[:len(text)-lastSize+partBytes]
 		replaceFiles(t, dir, original, now)
-		if r, err := Verify(dir, VerifyOptions{}); err != nil || r.OK() || !strings.Contains(r.Findings[0].Message, "is torn") {
+		if r, err := Verify(dir, VerifyOptions{}); err != nil || r.OK() ||
+			!strings.Contains(r.Findings[0].Message, "is torn") {
 			t.Errorf("%d bytes of the last record: %+v, %v, want a finding that it is torn", partBytes, r.Findings, err)
 		}
 		if cut := reopenAndVisit(t, dir); cut != int64(partBytes) {
@@ -96,7 +98,8 @@ func TestDamagedEnd(t *testing.T) {
 	damaged[last] = []byte(strings.Replace(string(original[last]), `"status":200`, `"status":404`, 1))
 	replaceFiles(t, dir, original, damaged)
 	_, err := Open(Config{Dir: dir, RunStart: testRun()})
-	if err == nil || !strings.Contains(err.Error(), "does not have the hash that it states") || !strings.Contains(err.Error(), last+", line ") {
+	if err == nil || !strings.Contains(err.Error(), "does not have the hash that it states") ||
+		!strings.Contains(err.Error(), last+", line ") {
 		t.Errorf("error %v, want one that names the record", err)
 	}
 	if !sameFiles(damaged, readFiles(t, dir)) {
@@ -122,8 +125,10 @@ func TestRotationCutShort(t *testing.T) {
 			delete(c, last.name)
 			c[plainSegmentName(before.serial)] = plain
 		},
-		"without the next":     func(c ledgerFiles) { delete(c, last.name) },
-		"the next is empty":    func(c ledgerFiles) { c[last.name], c[plainSegmentName(before.serial)] = []byte{}, plain },
+		"without the next": func(c ledgerFiles) { delete(c, last.name) },
+		"the next is empty": func(c ledgerFiles) {
+			c[last.name], c[plainSegmentName(before.serial)] = []byte{}, plain
+		},
 		"the plain file stays": func(c ledgerFiles) { c[plainSegmentName(before.serial)] = plain },
 	} {
 		now := maps.Clone(original)
@@ -144,7 +149,8 @@ func TestRotationCutShort(t *testing.T) {
 func TestWriteIsRepeated(t *testing.T) {
 	dir := t.TempDir()
 	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun()})
-	if _, err := l.file.WriteAt([]byte(`{"hash":"half of a longer record that found no room`), l.segmentSize); err != nil {
+	if _, err := l.file.WriteAt([]byte(`{"hash":"half of a longer record that found no room`),
+		l.segmentSize); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -156,7 +162,8 @@ func TestWriteIsRepeated(t *testing.T) {
 // A clock that is set back does not delay the next checkpoint, because the time of the last one has a
 // monotonic reading.
 func TestCheckpointsByMonotonicClock(t *testing.T) {
-	l := openLedger(t, Config{Dir: t.TempDir(), SigningKey: testKey, CheckpointInterval: time.Nanosecond, RunStart: testRun()})
+	l := openLedger(t, Config{Dir: t.TempDir(), SigningKey: testKey,
+		CheckpointInterval: time.Nanosecond, RunStart: testRun()})
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +179,8 @@ func TestCheckpointsByMonotonicClock(t *testing.T) {
 func TestManyOverrides(t *testing.T) {
 	dir, run := t.TempDir(), testRun()
 	for i := range 20_000 {
-		run.HostOverrides[fmt.Sprintf("host-%d.test", i)] = HostOverride{DelayMS: new(int64(100)), Reason: strings.Repeat("agreed ", 20)}
+		run.HostOverrides[fmt.Sprintf("host-%d.test", i)] = HostOverride{DelayMS: new(int64(100)),
+			Reason: strings.Repeat("agreed ", 20)}
 	}
 	if err := openLedger(t, Config{Dir: dir, RunStart: run}).Close(); err != nil {
 		t.Fatal(err)

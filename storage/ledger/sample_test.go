@@ -27,7 +27,8 @@ var fuzzTime = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
 // testRun returns the RunStart of the samples.
 func testRun() RunStart {
-	return RunStart{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)", ProductToken: "examplebot",
+	return RunStart{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)",
+		ProductToken:  "examplebot",
 		RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true,
 		HostOverrides: map[string]HostOverride{"h2.test": {DelayMS: new(int64(0)), Reason: "our own"}}}
 }
@@ -37,7 +38,8 @@ func sampleRobots(host int) []byte {
 	if host == 1 {
 		return fmt.Appendf(nil, "User-agent: *\nCrawl-delay: 3\nDisallow: /closed # of %d\n", host)
 	}
-	return fmt.Appendf(nil, "User-agent: other\nDisallow: /\nUser-agent: examplebot\nAllow: /closed/but\nDisallow: /closed # of %d\n", host)
+	return fmt.Appendf(nil, "User-agent: other\nDisallow: /\nUser-agent: examplebot\nAllow: /closed/but\nDisallow: "+
+		"/closed # of %d\n", host)
 }
 
 // A sampleWriter writes a sample ledger, in virtual time.
@@ -73,7 +75,8 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Robot
 		w.t.Fatal(err)
 	}
 	if host == 3 { // has no robots.txt
-		return u, NewRobotsVerdict(robots.AllowAll().Check(u), gate.FetchSummary{Outcome: gate.OutcomeAllowAll, FetchedAt: time.Now()})
+		return u, NewRobotsVerdict(robots.AllowAll().Check(u),
+			gate.FetchSummary{Outcome: gate.OutcomeAllowAll, FetchedAt: time.Now()})
 	}
 	body := sampleRobots(host)
 	hash := sha256Hex(body)
@@ -84,7 +87,8 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Robot
 	}
 	agent, _ := robots.NewAgent("examplebot")
 	rules := robots.Parse(body, robots.Google).RulesFor(agent)
-	return u, NewRobotsVerdict(rules.Check(u), gate.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: gate.OutcomeRules})
+	return u, NewRobotsVerdict(rules.Check(u),
+		gate.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: gate.OutcomeRules})
 }
 
 // sampleDelay returns the required delay of a sample host.
@@ -95,13 +99,15 @@ func sampleDelay(host int) time.Duration {
 // writeRequest waits until the host is due, and writes a request.
 func (w *sampleWriter) writeRequest(host int, path string) int64 {
 	u, verdict := w.robotsVerdict(host, path)
-	q := &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), ServerIP: "127.0.0.1", URLSource: "link",
+	q := &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(),
+		ServerIP: "127.0.0.1", URLSource: "link",
 		Referrer: "http://h0.test/", RobotsVerdict: verdict, Slots: 1}
 	if end := w.lastEnds[host]; end.IsZero() && host == 1 { // as if its robots.txt had been fetched before
 		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(), sampleDelay(host).Milliseconds()
 	} else if !end.IsZero() {
 		time.Sleep(end.Add(sampleDelay(host)).Sub(w.ledger.cfg.now()))
-		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(), w.ledger.cfg.now().Sub(end).Milliseconds()
+		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(),
+			w.ledger.cfg.now().Sub(end).Milliseconds()
 	}
 	return w.appendRecord(Record{Request: q})
 }
@@ -115,13 +121,15 @@ func (w *sampleWriter) writeVisit(host int, path string) {
 func (w *sampleWriter) writeResponse(host int, n int64) {
 	time.Sleep(50 * time.Millisecond)
 	w.lastEnds[host] = w.ledger.cfg.now()
-	w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: w.lastEnds[host], Status: 200, BodyBytes: 1234}})
+	w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: w.lastEnds[host],
+		Status: 200, BodyBytes: 1234}})
 }
 
 // writeRefusal writes a refusal by the robots.txt of a host.
 func (w *sampleWriter) writeRefusal(host int) {
 	u, verdict := w.robotsVerdict(host, "/closed/x")
-	w.appendRecord(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: "link", Reason: "disallowed", RobotsVerdict: verdict}})
+	w.appendRecord(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: "link",
+		Reason: "disallowed", RobotsVerdict: verdict}})
 }
 
 // writeVisits writes pages visits to each host, with refusals between them.
@@ -140,7 +148,8 @@ func (w *sampleWriter) writeVisits(pages int) {
 func writeSample(t *testing.T, dir string, pages int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, CheckpointInterval: 20 * time.Second, RunStart: testRun()}
+		cfg := Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey,
+			CheckpointInterval: 20 * time.Second, RunStart: testRun()}
 		w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
 		w.writeVisits(pages)
 		if err := w.ledger.Close(); err != nil {

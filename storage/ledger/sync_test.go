@@ -28,7 +28,8 @@ func TestSyncWhileSegmentsEnd(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() || !r.Closed || r.Refusals != 80 || r.Segments < 10 {
+	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() || !r.Closed ||
+		r.Refusals != 80 || r.Segments < 10 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -83,7 +84,9 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 		t.Errorf("Append after Close: %v", err)
 	}
 	recovered := false
-	l = openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun(), OnRecovered: func(int64) { recovered = true }})
+	l = openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun(), OnRecovered: func(int64) {
+		recovered = true
+	}})
 	if err := l.Close(); err != nil || !recovered {
 		t.Errorf("opened again: recovered %v, %v", recovered, err)
 	}

@@ -46,7 +46,8 @@ func (j *verdictChecker) startRun(run *RunStart) error {
 		return fmt.Errorf("dialect: %w", err)
 	}
 	j.agent, j.purposes, j.hasSeenRunStart = agent, run.Purposes, true
-	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
+	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions,
+		MaxBytes: robots.MaxFileBytes}
 	j.rulesByHash = recent.Map[string, robotsFileRules]{}
 	return nil
 }
@@ -91,7 +92,8 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string 
 		return reason
 	}
 	want := NewRobotsVerdict(aiuse.Check(rules.access, rules.usage, u, j.purposes), gate.FetchSummary{})
-	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
+	if want.Allowed != got.Allowed || want.Rule != got.Rule ||
+		want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.DisallowedForMainRobot != got.DisallowedForMainRobot {
 		return fmt.Sprintf("its verdict is %s, but its robots.txt says %s", got.describe(), want.describe())
 	}
@@ -133,7 +135,8 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules robotsFileRules, rea
 		return robotsFileRules{access: robots.AllowAll()}, ""
 	case gate.OutcomeRules.String(), gate.OutcomeCachedRules.String():
 	default:
-		return robotsFileRules{}, fmt.Sprintf("its outcome of robots.txt is %q, which allows no verdict", v.FetchOutcome)
+		return robotsFileRules{}, fmt.Sprintf("its outcome of robots.txt is %q, which allows no verdict",
+			v.FetchOutcome)
 	}
 	if rules, ok := j.rulesByHash.Get(v.FileSHA256, cachedRules); ok {
 		return rules, ""

@@ -12,8 +12,10 @@ import (
 // A verdict is derived again for the agent of its run: with the run's fallback tokens, and without the rules
 // for "*", and with the mark not_for_indexing, only if the run says so (EXC-06).
 func TestVerdictsOfAgents(t *testing.T) {
-	direct, image, plain := RunStart{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, IgnoresStarRules: true},
-		RunStart{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, RunStart{ProductToken: "YandexDirect"}
+	direct, image, plain := RunStart{ProductToken: "YandexDirect",
+		FallbackTokens: []string{"yandex"}, IgnoresStarRules: true},
+		RunStart{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}},
+		RunStart{ProductToken: "YandexDirect"}
 	marked, unmarked := robots.Verdict{Allowed: true, DisallowedForMainRobot: true}, robots.Verdict{Allowed: true}
 	for _, test := range []struct {
 		name, file string
@@ -28,7 +30,8 @@ func TestVerdictsOfAgents(t *testing.T) {
 		{"a run without fallback tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
 		{"a fallback token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
 		{"no such exempt agent", "", RunStart{ProductToken: "examplebot", IgnoresStarRules: true}, unmarked, false},
-		{"an exempt agent with other tokens", "", RunStart{ProductToken: "YandexDirect", IgnoresStarRules: true}, unmarked, false},
+		{"an exempt agent with other tokens", "", RunStart{ProductToken: "YandexDirect", IgnoresStarRules: true},
+			unmarked, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -44,7 +47,8 @@ func TestVerdictsOfAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := gate.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: gate.OutcomeRules}
-			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), URLSource: "seed",
+			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage,
+				Origin: u.Origin().String(), URLSource: "seed",
 				RobotsVerdict: NewRobotsVerdict(test.verdict, file), Slots: 1}})
 			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})
 			if err := l.Close(); err != nil {

@@ -288,7 +288,8 @@ func (v *verifier) checkEnd() {
 		v.recordNumber++
 		v.addFindingf("is torn: the process was killed and the crawl was not continued, or the end was cut off")
 	case !v.report.Closed:
-		v.addFindingf("is the last, and does not end a run: the process was killed and the crawl was not continued, or the end was cut off")
+		v.addFindingf("is the last, and does not end a run: the process was killed and the crawl was not continued, " +
+			"or the end was cut off")
 	// With a public key the end must be signed even if the last run names no key: otherwise removing
 	// the key from a RunStart would hide unsigned records.
 	case (v.lastRunKeyID != "" || v.opts.PublicKey != nil) && v.report.UnsignedRecords > 0:
@@ -307,7 +308,8 @@ func (v *verifier) checkCheckpoint(r *Record) {
 	case v.opts.PublicKey == nil:
 	case c.KeyID != publicKeyID(v.opts.PublicKey):
 		v.addFindingf("is a checkpoint by another key, %s", c.KeyID)
-	case !ed25519.Verify(v.opts.PublicKey, checkpointText(r.Number, r.Time, string(v.previousChainHead.hash[:])), c.Signature):
+	case !ed25519.Verify(v.opts.PublicKey, checkpointText(r.Number, r.Time, string(v.previousChainHead.hash[:])),
+		c.Signature):
 		v.addFindingf("is a checkpoint whose signature is wrong")
 	}
 }
@@ -321,8 +323,10 @@ func (v *verifier) checkSegmentStart(s *SegmentStart) {
 	switch {
 	case v.previousSegmentSHA256 == "":
 		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf(
-			"cannot be read to its end, and so cannot be compared with the SHA-256 that record %d states", v.recordNumber)})
+			"cannot be read to its end, and so cannot be compared with the SHA-256 that record %d states",
+			v.recordNumber)})
 	case v.previousSegmentSHA256 != s.PreviousSHA256:
-		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf("does not have the SHA-256 that record %d states: it was changed", v.recordNumber)})
+		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf("does not have the SHA-256 that record %d "+
+			"states: it was changed", v.recordNumber)})
 	}
 }

@@ -12,11 +12,13 @@ func TestAdmittedHostCounter(t *testing.T) {
 	t.Parallel()
 	h := &hostAdmitter{openTestClient(t)}
 	var hosts []storage.HostToAdmit
-	for _, name := range []string{"a.x.example", "b.x.example", "c.x.example", "a.x.example", "y.example", "z.example"} {
+	for _, name := range []string{"a.x.example", "b.x.example", "c.x.example", "a.x.example",
+		"y.example", "z.example"} {
 		domain := name[max(0, len(name)-len("x.example")):]
 		hosts = append(hosts, storage.HostToAdmit{Host: name, Domain: domain})
 	}
-	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts, storage.HostCountLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
+	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts,
+		storage.HostCountLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
 	want := []storage.HostLimitResult{storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached,
 		storage.HostAlreadyCounted, storage.HostAdmitted, storage.HostLimitReached}
 	if !slices.Equal(got, want) {

@@ -79,7 +79,8 @@ func BenchmarkMemory(b *testing.B) {
 					entries := make([]storage.Entry, 1000)
 					for i := range entries {
 						k := n + i
-						entries[i] = pageEntry(fmt.Sprintf("https://host%d.example/section/of/a/site/page-number-%d.html", k%hosts, k))
+						entries[i] = pageEntry(
+							fmt.Sprintf("https://host%d.example/section/of/a/site/page-number-%d.html", k%hosts, k))
 					}
 					if _, err := s.Add(b.Context(), entries, 0); err != nil {
 						b.Fatal(err)
@@ -140,7 +141,8 @@ func BenchmarkScripts(b *testing.B) {
 		call func() error
 	}{
 		{"add", func() error { // one new URL
-			_, err := s.Add(b.Context(), []storage.Entry{pageEntry(fmt.Sprintf("https://h%d.example/%d", n%1000, n))}, 0)
+			_, err := s.Add(b.Context(), []storage.Entry{pageEntry(fmt.Sprintf("https://h%d.example/%d", n%1000, n))},
+				0)
 			return err
 		}},
 		{"add40", func() error { // 40 URLs of one host, duplicates except in the first call
@@ -158,7 +160,8 @@ func BenchmarkScripts(b *testing.B) {
 		{"ack", func() error {
 			l := leases[0]
 			leases = leases[1:]
-			return s.Ack(b.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: now(), LostVisitDelay: time.Second}}})
+			return s.Ack(b.Context(), []storage.Ack{{Lease: l,
+				HostState: &storage.HostState{Due: now(), LostVisitDelay: time.Second}}})
 		}},
 		{"note", func() error {
 			o := sameHost[0].URL.Origin()

@@ -53,7 +53,9 @@ func (p *failoverPair) killMaster(t *testing.T) {
 // openStore opens a store of three partitions.
 func (p *failoverPair) openStore(t *testing.T, prefix string) *Store {
 	t.Helper()
-	return openServerClock(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, PartitionRefreshInterval: 20 * time.Millisecond, PostInterruptionDelay: time.Millisecond})
+	return openServerClock(t, p.Cluster, prefix,
+		Options{Partitions: 3, Timeout: time.Second, PartitionRefreshInterval: 20 * time.Millisecond,
+			PostInterruptionDelay: time.Millisecond})
 }
 
 // openFilledStore opens a store and adds each pages of one host of the first partition.
@@ -61,7 +63,8 @@ func (p *failoverPair) openFilledStore(t *testing.T, prefix string, each int) *S
 	t.Helper()
 	s := p.openStore(t, prefix)
 	for h := 0; ; h++ {
-		if first := pageEntry(fmt.Sprintf("https://h%d.example/", h)); s.client.PartitionOfHost(first.URL.Origin().Host()) == s.client.Partitions()[0] {
+		if first := pageEntry(fmt.Sprintf("https://h%d.example/",
+			h)); s.client.PartitionOfHost(first.URL.Origin().Host()) == s.client.Partitions()[0] {
 			for i := range each {
 				must1(s.Add(t.Context(), []storage.Entry{pageEntry(fmt.Sprintf("%v%d", first.URL, i))}, 0))
 			}
@@ -81,7 +84,8 @@ func TestFailoverWithLostWrites(t *testing.T) {
 	before := p.openFilledStore(t, prefix, 2)
 	must(t, before.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, before, long)}}))
 	p.failOver(t)
-	served, untouched, briefly, delayed := p.openStore(t, prefix), p.openFilledStore(t, newPrefix(), 1), p.openFilledStore(t, newPrefix(), 2), p.openFilledStore(t, newPrefix(), 1)
+	served, untouched, briefly, delayed := p.openStore(t, prefix), p.openFilledStore(t, newPrefix(), 1),
+		p.openFilledStore(t, newPrefix(), 2), p.openFilledStore(t, newPrefix(), 1)
 	must(t, briefly.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, briefly, time.Millisecond)}}))
 	visit := waitForLease(t, delayed, long)
 	// From here on the replica misses the leases that the master gives.
@@ -97,10 +101,12 @@ func TestFailoverWithLostWrites(t *testing.T) {
 	acked := p.ackWithDelay(t, delayed, visit, time.Hour)
 	p.killMaster(t)
 	must(t, <-acked)
-	if i, _, err := delayed.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.HostState.Due) < time.Hour/2 {
+	if i, _, err := delayed.Origin(t.Context(), visit.URL.Origin()); err != nil ||
+		time.Until(i.HostState.Due) < time.Hour/2 {
 		t.Errorf("a host that rests for one hour is due in %v (%v)", time.Until(i.HostState.Due), err)
 	}
-	for name, s := range map[string]*Store{"a partition without leases before": untouched, "a partition with short leases before": briefly} {
+	for name, s := range map[string]*Store{"a partition without leases before": untouched,
+		"a partition with short leases before": briefly} {
 		switch leases, _ := leaseWhenAllReachable(t, s, long); {
 		case len(leases) > 0 && time.Now().Before(ends[s]):
 			t.Errorf("%s: a host was leased a second time %v before its first lease expired", name, time.Until(ends[s]))
@@ -109,19 +115,23 @@ func TestFailoverWithLostWrites(t *testing.T) {
 		}
 	}
 	if leases, next := leaseWhenAllReachable(t, served, long); len(leases) > 0 || time.Until(next.Until) < long/2 {
-		t.Errorf("a server that was master before gives %d leases, and the next at %v, though it lacks the last master's leases", len(leases), next.Until)
+		t.Errorf("a server that was master before gives %d leases, and the next at %v, though it lacks the last "+
+			"master's leases", len(leases), next.Until)
 	}
 }
 
 // ackWithDelay acks a visit after which its host rests for length. It returns when the master has the
 // due time; acked gets the result of the Ack.
-func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease, length time.Duration) (acked chan error) {
+func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
+	length time.Duration) (acked chan error) {
 	t.Helper()
 	acked = make(chan error, 1)
 	go func() {
-		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, HostState: &storage.HostState{Due: time.Now().Add(length), LostVisitDelay: time.Second}}})
+		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit,
+			HostState: &storage.HostState{Due: time.Now().Add(length), LostVisitDelay: time.Second}}})
 	}()
-	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.client.Partitions()[0].Key("h:"+visit.URL.Origin().Host()), "due"))
+	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.client.Partitions()[0].Key("h:"+visit.URL.Origin().Host()),
+		"due"))
 	return acked
 }
 
@@ -133,7 +143,8 @@ func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage
 		must(t, s.urlLeaser.summaries.refreshAll(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
-		if s.client.Partitions().Reachable() == len(s.client.Partitions()) && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
+		if s.client.Partitions().Reachable() == len(s.client.Partitions()) &&
+			(len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
 			return leases, next
 		}
 	}

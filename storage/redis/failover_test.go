@@ -26,7 +26,8 @@ func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 		}
 		for _, l := range leases {
 			visits[l.URL.String()]++
-			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil && !errors.Is(err, storage.ErrStaleLease) {
+			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil &&
+				!errors.Is(err, storage.ErrStaleLease) {
 				t.Fatal(err)
 			}
 		}
@@ -50,12 +51,14 @@ func TestFailoverLosesNothing(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 3, 1)
 	var mu sync.Mutex
 	var stalls []bool
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, PartitionRefreshInterval: 50 * time.Millisecond, PostInterruptionDelay: time.Millisecond,
-		OnStallChange: func(err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			stalls = append(stalls, err != nil)
-		}})
+	s := openServerClock(t, c, newPrefix(),
+		Options{Partitions: 6, Timeout: time.Second, PartitionRefreshInterval: 50 * time.Millisecond,
+			PostInterruptionDelay: time.Millisecond,
+			OnStallChange: func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				stalls = append(stalls, err != nil)
+			}})
 	all := pageEntries(30, 20)
 	for i, part := range slices.Collect(slices.Chunk(all, 10)) {
 		if i == 20 {
@@ -86,11 +89,13 @@ func TestDelayAfterFailover(t *testing.T) {
 	t.Parallel()
 	const timeout, ttl, delay = time.Second, time.Second, 700 * time.Millisecond
 	c := redistest.StartClusterForTest(t, 1, 0)
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone,
+		PostInterruptionDelay: time.Millisecond})
 	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
 	first := waitForLease(t, s, ttl)
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, HostState: &storage.HostState{Due: time.Now(), LostVisitDelay: delay}}}))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first,
+		HostState: &storage.HostState{Due: time.Now(), LostVisitDelay: delay}}}))
 	c.KillNode(c.Nodes()[0])
 	c.StartKilledNode(c.Nodes()[0]) // a new process with the data on disk
 	c.WaitReady()
@@ -161,7 +166,8 @@ func TestScriptCacheFlush(t *testing.T) {
 func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone,
+		PostInterruptionDelay: time.Millisecond})
 	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisitsAndSuspensions: true})
 	link := pageEntry("http://b.test/link")
 	_, err := f.Discover(t.Context(), pageEntry("http://a.test/page"))
@@ -180,7 +186,8 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	c.WaitReady()
 	again := must1(f.Next(t.Context()))
 	if again.URL != first.URL || f.WasRecentlyOffered(link.URL) {
-		t.Errorf("%v is leased, and the lost link is known: %t; want %v, and an unknown link", again.URL, f.WasRecentlyOffered(link.URL), first.URL)
+		t.Errorf("%v is leased, and the lost link is known: %t; want %v, and an unknown link", again.URL,
+			f.WasRecentlyOffered(link.URL), first.URL)
 	}
 	if added, err := f.Discover(t.Context(), link); err != nil || added != 1 {
 		t.Errorf("%d links were added again (%v), want 1", added, err)

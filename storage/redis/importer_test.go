@@ -15,8 +15,10 @@ func TestImportIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
 	replica, stalled := c.Nodes()[1], make(chan error, 10)
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: 300 * time.Millisecond, OnStallChange: func(err error) { stalled <- err }})
-	stored := []storage.StoredEntry{{Entry: pageEntry("https://a.example/")}, {Entry: pageEntry("https://a.example/robots-to")}}
+	s := openServerClock(t, c, newPrefix(),
+		Options{Partitions: 1, Timeout: 300 * time.Millisecond, OnStallChange: func(err error) { stalled <- err }})
+	stored := []storage.StoredEntry{{Entry: pageEntry("https://a.example/")},
+		{Entry: pageEntry("https://a.example/robots-to")}}
 	stored[1].RobotsFor = pageEntry("https://b.example/").URL.Origin()
 	must(t, replica.Signal(syscall.SIGSTOP))
 	imported := make(chan error, 1)

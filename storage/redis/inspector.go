@@ -211,10 +211,11 @@ func (n *inspector) forEachInQueue(
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m client.Reply) (err error) {
-			all, err = m.AsStrSlice()
-			return err
-		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10),
+		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.QueueRecords,
+			func(m client.Reply) (err error) {
+				all, err = m.AsStrSlice()
+				return err
+			}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10),
 			strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
 		if err != nil {
 			return false, err

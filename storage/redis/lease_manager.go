@@ -41,7 +41,8 @@ func (h *leaseManager) Renew(ctx context.Context, l storage.Lease, now time.Time
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	reply, _, err := h.client.RunUpdate(ctx, p, false, lua.RenewLease,
-		h.client.ScriptClock().LocalMicrosArg(now.UnixMicro()), client.DurationArg(ttl), strconv.FormatUint(l.Token, 10))
+		h.client.ScriptClock().LocalMicrosArg(now.UnixMicro()), client.DurationArg(ttl),
+		strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}

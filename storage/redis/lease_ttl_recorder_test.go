@@ -20,7 +20,8 @@ func TestLeaseTTLRecorder(t *testing.T) {
 	recorded := func(p *client.Partition, want time.Duration) {
 		t.Helper()
 		text := must1(cluster.Nodes()[0].Do(t.Context(), "HGET", p.Key("m"), "longest"))
-		if us := must1(strconv.ParseInt(text, 10, 64)); time.Duration(us)*time.Microsecond != want+pingInterval+time.Second || r.maxTTL(p) != want {
+		if us := must1(strconv.ParseInt(text, 10,
+			64)); time.Duration(us)*time.Microsecond != want+pingInterval+time.Second || r.maxTTL(p) != want {
 			t.Errorf("%s µs are recorded, and maxTTL returns %v, want %v", text, r.maxTTL(p), want)
 		}
 	}

@@ -43,7 +43,8 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
 	prefix := newPrefix()
-	a, b := openServerClock(t, c, prefix, Options{}), openServerClock(t, c, prefix, Options{PartitionRefreshInterval: time.Millisecond})
+	a, b := openServerClock(t, c, prefix, Options{}),
+		openServerClock(t, c, prefix, Options{PartitionRefreshInterval: time.Millisecond})
 	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("none")))
 	wantNote(t, b, "none")
 	before := countHGETs(t, c)

@@ -49,24 +49,29 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartClusterForTest(t, 1, 0)
 		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p"}, "it has no replica")
-		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: 8})
+		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p",
+			Durability: DurabilityNone, Partitions: 8})
 		must(t, err)
 		must(t, s.Close())
 		for _, n := range []int{1, 9, 64} { // the first partition may have another hash tag
-			wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: n}, "was made with partitions 8")
+			wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: n},
+				"was made with partitions 8")
 		}
 		_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "requirepass", "secret")
 		must(t, err)
 		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone}, "NOAUTH")
-		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Password: "wrong"}, "WRONGPASS")
-		s, err = Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Password: "secret", Partitions: 8})
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Password: "wrong"},
+			"WRONGPASS")
+		s, err = Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone,
+			Password: "secret", Partitions: 8})
 		must(t, err)
 		must(t, s.Close())
 	})
 	t.Run("memory that is kept", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartClusterForTest(t, 1, 0, "--maxmemory-policy", "allkeys-lru")
-		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone}, "maxmemory-policy is allkeys-lru")
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone},
+			"maxmemory-policy is allkeys-lru")
 	})
 	t.Run("a disk", func(t *testing.T) {
 		t.Parallel()
@@ -80,7 +85,8 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		must(t, c.Nodes()[0].DoUntil(ctx, "cluster_state:fail", "CLUSTER", "INFO"))
-		wantOpenError(t, Options{Addresses: c.Addrs()[:1], Prefix: "p", Durability: DurabilityNone}, "the cluster is in state fail")
+		wantOpenError(t, Options{Addresses: c.Addrs()[:1], Prefix: "p", Durability: DurabilityNone},
+			"the cluster is in state fail")
 	})
 }
 

@@ -82,11 +82,13 @@ func TestImporterAndInspector(t *testing.T) {
 	c := openTestClient(t)
 	due := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	n := &inspector{c}
-	counts := map[storage.EntryState]int{storage.StateQueued: 2*chunkSize + 1, storage.StateAwaitingRevisit: 2, storage.StateParked: chunkSize + 1}
+	counts := map[storage.EntryState]int{storage.StateQueued: 2*chunkSize + 1, storage.StateAwaitingRevisit: 2,
+		storage.StateParked: chunkSize + 1}
 	for state, n := range counts {
 		importTestPages(t, c, n, state, due)
 	}
-	must(t, (&importer{c}).Import(t.Context(), []storage.OriginDump{{Origin: shopOrigin, SeenURLFingerprints: []uint64{1, 1 << 63}}}))
+	must(t, (&importer{c}).Import(t.Context(),
+		[]storage.OriginDump{{Origin: shopOrigin, SeenURLFingerprints: []uint64{1, 1 << 63}}}))
 	all := 2
 	for state, want := range counts {
 		got := map[string]bool{}
@@ -111,7 +113,8 @@ func TestImporterAndInspector(t *testing.T) {
 		t.Errorf("%v was seen", u)
 	}
 	i, ok, err := n.Origin(t.Context(), shopOrigin)
-	if err != nil || !ok || i.QueuedURLs != counts[storage.StateQueued] || i.ParkedURLs != counts[storage.StateParked] || i.SeenURLs != all {
+	if err != nil || !ok || i.QueuedURLs != counts[storage.StateQueued] ||
+		i.ParkedURLs != counts[storage.StateParked] || i.SeenURLs != all {
 		t.Errorf("%+v, %t, %v", i, ok, err)
 	}
 	var names []decorum.Origin
@@ -131,9 +134,14 @@ func TestParkingUnpark(t *testing.T) {
 	if o := must1(k.parkedOrigins(t.Context())); !slices.Equal(o, []decorum.Origin{shopOrigin}) {
 		t.Errorf("origins with parked URLs are %v", o)
 	}
-	unparked := must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(e storage.Entry) bool { return strings.HasSuffix(e.URL.String(), "0") }))
+	unparked := must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(e storage.Entry) bool {
+		return strings.HasSuffix(e.URL.String(), "0")
+	}))
 	left := 0
-	must(t, (&inspector{c}).forEachParked(t.Context(), shopOrigin, func(storage.Entry, time.Time) bool { left++; return true }))
+	must(t, (&inspector{c}).forEachParked(t.Context(), shopOrigin, func(storage.Entry, time.Time) bool {
+		left++
+		return true
+	}))
 	if unparked != 30 || left != 270 {
 		t.Errorf("%d URLs were queued and %d are parked, want 30 and 270", unparked, left)
 	}
@@ -154,15 +162,19 @@ func TestParkingReschedule(t *testing.T) {
 	dueAt := map[decorum.URL]time.Time{}
 	n := &inspector{c}
 	read := func() {
-		must(t, n.OriginURLsInState(t.Context(), shopOrigin, storage.StateAwaitingRevisit, func(e storage.Entry, at time.Time) bool {
-			dueAt[e.URL] = at
-			return true
-		}))
+		must(t, n.OriginURLsInState(t.Context(), shopOrigin, storage.StateAwaitingRevisit,
+			func(e storage.Entry, at time.Time) bool {
+				dueAt[e.URL] = at
+				return true
+			}))
 	}
 	read()
-	pages = slices.SortedFunc(maps.Keys(dueAt), func(a, b decorum.URL) int { return strings.Compare(a.String(), b.String()) })
+	pages = slices.SortedFunc(maps.Keys(dueAt), func(a, b decorum.URL) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	r := &parking{client: c}
-	lastmods := []storage.SitemapLastmod{{URL: pages[0], Modified: now}, {URL: pages[1], Modified: due.Add(-2 * time.Hour)},
+	lastmods := []storage.SitemapLastmod{{URL: pages[0], Modified: now},
+		{URL: pages[1], Modified: due.Add(-2 * time.Hour)},
 		{URL: pageEntry("https://shop.example/other").URL, Modified: now}}
 	if k := must1(r.RescheduleByLastmod(t.Context(), now, lastmods)); k != 1 {
 		t.Errorf("%d pages were rescheduled, want 1", k)
@@ -176,7 +188,8 @@ func TestParkingReschedule(t *testing.T) {
 // newTestURLLeaser returns a urlLeaser and the leaseManager of its leases.
 func newTestURLLeaser(c *client.Client) (*urlLeaser, *leaseManager) {
 	held, ttls := newHeldLeases(), newLeaseTTLRecorder(c, time.Second)
-	return &urlLeaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls, onDamaged: func(error) {}},
+	return &urlLeaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls,
+			onDamaged: func(error) {}},
 		&leaseManager{client: c, held: held, ttls: ttls, beforeAck: func() error { return nil }}
 }
 

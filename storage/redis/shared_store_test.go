@@ -38,7 +38,8 @@ func must1[T any](v T, err error) T {
 }
 
 func pageEntry(url string) storage.Entry {
-	return storage.Entry{URL: must1(decorum.ParseURL(url)), PriorityClass: storage.ClassNormal, Source: storage.SourceLink}
+	return storage.Entry{URL: must1(decorum.ParseURL(url)), PriorityClass: storage.ClassNormal,
+		Source: storage.SourceLink}
 }
 
 // pageEntries returns n entries for each host.
@@ -85,7 +86,8 @@ func (d *visitLog) visitAll(v *testProcess) {
 		for _, l := range leases {
 			d.recordStart(l)
 			d.recordEnd(l)
-			a := storage.Ack{Lease: l, HostState: &storage.HostState{Due: time.Now().Add(d.delay), LostVisitDelay: d.delay}}
+			a := storage.Ack{Lease: l, HostState: &storage.HostState{Due: time.Now().Add(d.delay),
+				LostVisitDelay: d.delay}}
 			if err := v.Ack(d.Context(), []storage.Ack{a}); err != nil {
 				d.Errorf("ack: %v", err)
 			}
@@ -122,10 +124,12 @@ func TestFourProcesses(t *testing.T) {
 	const hosts, each = 60, 8
 	c := redistest.StartClusterForTest(t, 3, 0)
 	prefix := newPrefix()
-	d := &visitLog{TB: t, delay: 20 * time.Millisecond, active: map[string]bool{}, endedAt: map[string]time.Time{}, visits: map[string]int{}}
+	d := &visitLog{TB: t, delay: 20 * time.Millisecond, active: map[string]bool{},
+		endedAt: map[string]time.Time{}, visits: map[string]int{}}
 	var visitors []*testProcess
 	for range 4 {
-		visitors = append(visitors, &testProcess{Store: openServerClock(t, c, prefix, Options{Durability: DurabilityNone, PartitionRefreshInterval: 20 * time.Millisecond})})
+		visitors = append(visitors, &testProcess{Store: openServerClock(t, c, prefix,
+			Options{Durability: DurabilityNone, PartitionRefreshInterval: 20 * time.Millisecond})})
 	}
 	results, err := visitors[0].Add(t.Context(), pageEntries(hosts, each), 0)
 	must(t, err)

@@ -166,7 +166,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	c, err := client.Open(ctx, client.Config{
 		Addresses: opts.Addresses, Username: opts.Username, Password: opts.Password, TLS: opts.TLS, Prefix: opts.Prefix,
-		Partitions: opts.Partitions, Durability: string(opts.Durability), CacheBytes: opts.NoteCacheBytes, Timeout: opts.Timeout,
+		Partitions: opts.Partitions, Durability: string(opts.Durability),
+		CacheBytes: opts.NoteCacheBytes, Timeout: opts.Timeout,
 		OnStallChange: opts.OnStallChange, UsesCallerTime: opts.usesCallerTime,
 	})
 	if err != nil {

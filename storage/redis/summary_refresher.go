@@ -63,7 +63,8 @@ func (r *summaryRefresher) refreshExpired(ctx context.Context, now time.Time) er
 	for {
 		var overdue []*client.Partition
 		for _, p := range r.client.Partitions() {
-			if sum, up := p.LastSummary(); up && sum.HasExpiredLeaseOrHold(r.client.ScriptClock().CallerOrLocalMicros(now)) {
+			if sum, up := p.LastSummary(); up &&
+				sum.HasExpiredLeaseOrHold(r.client.ScriptClock().CallerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}

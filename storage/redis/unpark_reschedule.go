@@ -205,7 +205,8 @@ func (k *parking) rescheduleModifiedURL(
 	// "0" means that the record differs from oldRecord: after a retry because the first attempt was
 	// carried out, otherwise because another process has replaced it.
 	reply, retried, err := k.client.RunUpdate(ctx, k.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
-		k.client.ScriptClock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+		k.client.ScriptClock().TimeArg(now), o.String(),
+		fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
 	}

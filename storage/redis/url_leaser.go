@@ -103,7 +103,8 @@ func (l *urlLeaser) recordLeaseTTLOfRequests(
 	if err := l.ttls.tryRecord(ctx, partitions, ttl); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(requests, func(q partitionLeaseRequest) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
+	return slices.DeleteFunc(requests, func(q partitionLeaseRequest) bool { return l.ttls.maxTTL(q.Partition) < ttl }),
+		nil
 }
 
 // leaseFromPartitions makes one call for each request, and returns all leases, longest due first.

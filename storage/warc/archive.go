@@ -64,7 +64,8 @@ func (cfg Config) withDefaults() (Config, error) {
 	case cfg.MaxFileSize < 0:
 		return cfg, fmt.Errorf("Config.MaxFileSize is %d: it must not be negative", cfg.MaxFileSize)
 	case sanitizeName(cfg.FilePrefix) != cfg.FilePrefix:
-		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _, - and .", cfg.FilePrefix)
+		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _, - and .",
+			cfg.FilePrefix)
 	}
 	return cfg, nil
 }
@@ -112,11 +113,13 @@ func OpenArchiveWriter(cfg Config) (*ArchiveWriter, error) {
 		cfg.Root = ownRoot // closed by Close, unlike the caller's
 	}
 	if err := recoverFiles(cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("warc: cannot recover a file that a crash left open: %w", err), closeRoot(ownRoot))
+		return nil, errors.Join(fmt.Errorf("warc: cannot recover a file that a crash left open: %w", err),
+			closeRoot(ownRoot))
 	}
 	return &ArchiveWriter{
 		cfg: cfg, hostname: sanitizeName(host), ownRoot: ownRoot,
-		syncTracker: disk.AppendSyncTracker{ContentLabel: "the last records of the archive", Remedy: "start the crawl again"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "the last records of the archive",
+			Remedy: "start the crawl again"},
 	}, nil
 }
 

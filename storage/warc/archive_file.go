@@ -157,7 +157,8 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 	}
 	// Write the bytes after the durable part again: they may not be on the disk although the system
 	// considers them written, and a later fsync alone would not write them.
-	if err := errors.Join(f.Truncate(validSize), disk.RewriteSameBytes(f, durableSize, validSize), f.Sync()); err != nil {
+	if err := errors.Join(f.Truncate(validSize),
+		disk.RewriteSameBytes(f, durableSize, validSize), f.Sync()); err != nil {
 		return 0, err
 	}
 	return cutBytes, renameToFinal(cfg.Root, name)

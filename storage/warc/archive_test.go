@@ -29,7 +29,8 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
 // newVisit returns a visit that received the given bytes.
 func newVisit(received string) *Visit {
 	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.RawExchange{
-		RawRequest: []byte(requestText), RawResponse: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
+		RawRequest: []byte(requestText), RawResponse: []byte(received),
+		Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
 	}}
 }
 
@@ -136,27 +137,41 @@ func TestResponseIsArchivedUnchanged(t *testing.T) {
 	}{
 		{name: "plain", received: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", payload: "hello"},
 		{name: "spacing, case, order, duplicates", payload: "hi",
-			received: "HTTP/1.1 200  Fine \r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: 3\r\nX-Fold: a\r\n b\r\n\r\nhi"},
+			received: "HTTP/1.1 200  Fine \r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: 3\r\nX-Fold: a\r\n " +
+				"b\r\n\r\nhi"},
 		{name: "bare line feeds", received: "HTTP/1.0 200 OK\nContent-Length: 2\n\nhi", payload: "hi"},
 		{name: "empty", received: "HTTP/1.1 204 No Content\r\n\r\n", payload: ""},
 		{name: "no length", received: "HTTP/1.0 200 OK\r\n\r\nto the end", payload: "to the end"},
-		{name: "gzip", received: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped), payload: zipped},
+		{name: "gzip", received: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: "+
+			"%d\r\n\r\n%s", len(zipped), zipped), payload: zipped},
 		{name: "chunked with extensions and trailers", payload: "hello, world",
-			received: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
-		{name: "bytes after it are not part of it", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!HTTP/1.1 500 No\r\n\r\n",
+			received: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: " +
+				"chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
+		{name: "bytes after it are not part of it",
+			received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!HTTP/1.1 500 No\r\n\r\n",
+			block:    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
+		{name: "interim responses are not part of it", received: "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 " +
+			"102 Busy\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "interim responses are not part of it", received: "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 102 Busy\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+		{name: "many interim responses", received: strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 1000) +
+			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "many interim responses", received: strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 1000) + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "truncated by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByLength, truncated: "length"},
-		{name: "truncated by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.TruncatedByTime, truncated: "time"},
-		{name: "disconnected", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByDisconnect, truncated: "disconnect"},
-		{name: "not wanted", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
-		{name: "without length, and truncated", received: "HTTP/1.1 200 OK\r\n\r\nhi", cut: decorum.TruncatedByTime, truncated: "time"},
-		{name: "not wanted, but it was there", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", cut: decorum.TruncatedUnspecified, payload: "hi"},
-		{name: "shorter than its length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", truncated: "disconnect"},
-		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
+		{name: "truncated by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi",
+			cut: decorum.TruncatedByLength, truncated: "length"},
+		{name: "truncated by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
+			cut: decorum.TruncatedByTime, truncated: "time"},
+		{name: "disconnected", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi",
+			cut: decorum.TruncatedByDisconnect, truncated: "disconnect"},
+		{name: "not wanted", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+			cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
+		{name: "without length, and truncated", received: "HTTP/1.1 200 OK\r\n\r\nhi",
+			cut: decorum.TruncatedByTime, truncated: "time"},
+		{name: "not wanted, but it was there", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+			cut: decorum.TruncatedUnspecified, payload: "hi"},
+		{name: "shorter than its length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi",
+			truncated: "disconnect"},
+		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello",
+			cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := openArchive(t, Config{})
@@ -236,12 +251,15 @@ func TestFields(t *testing.T) {
 	records := closeAndRead(t, a)
 	id := records[1].Header.Get("WARC-Record-ID")
 	common := func(kind string) []string {
-		return []string{"WARC-Type: " + kind, "WARC-Date: 2026-11-22T12:00:00.123Z", "WARC-Target-URI: https://example.com/a",
+		return []string{"WARC-Type: " + kind, "WARC-Date: 2026-11-22T12:00:00.123Z",
+			"WARC-Target-URI: https://example.com/a",
 			"WARC-IP-Address: 192.0.2.1"}
 	}
 	for i, want := range [][]string{
-		{"WARC-Type: warcinfo", "Content-Type: application/warc-fields", "WARC-Filename: " + fileNames(t, a.cfg.Dir)[0]},
-		append(common("response"), "Content-Type: application/http;msgtype=response", "WARC-Payload-Digest: "+expectedDigest("hi"), "Content-Length: 40"),
+		{"WARC-Type: warcinfo", "Content-Type: application/warc-fields",
+			"WARC-Filename: " + fileNames(t, a.cfg.Dir)[0]},
+		append(common("response"), "Content-Type: application/http;msgtype=response", "WARC-Payload-Digest: "+
+			expectedDigest("hi"), "Content-Length: 40"),
 		append(common("request"), "Content-Type: application/http;msgtype=request", "WARC-Concurrent-To: "+id),
 		append(common("metadata"), "Content-Type: application/warc-fields", "WARC-Concurrent-To: "+id),
 	} {
@@ -252,7 +270,8 @@ func TestFields(t *testing.T) {
 			}
 		}
 	}
-	if got, want := records[0].block, "operator: mailto:a@example.com\r\n"; !strings.HasPrefix(got, "format: WARC File Format 1.1\r\n") || !strings.HasSuffix(got, want) {
+	if got, want := records[0].block, "operator: mailto:a@example.com\r\n"; !strings.HasPrefix(got,
+		"format: WARC File Format 1.1\r\n") || !strings.HasSuffix(got, want) {
 		t.Errorf("warcinfo %q", got)
 	}
 	if got, want := records[3].block, "source: link\r\nrobots_rule: Allow: /  WARC-Type: evil\r\n"; got != want {
@@ -281,11 +300,14 @@ func TestRevisits(t *testing.T) {
 		{"the same payload", header + "hi", first, header, ProfileSamePayload, *first},
 		{"another payload", header + "ho", first, header + "ho", "", CaptureDateAndDigest{noon, expectedDigest("ho")}},
 		{"the first time", header + "hi", nil, header + "hi", "", CaptureDateAndDigest{noon, expectedDigest("hi")}},
-		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, *first},
-		{"304 without an earlier capture", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureDateAndDigest{}},
+		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n",
+			profileNotModified, *first},
+		{"304 without an earlier capture", "HTTP/1.1 304 Not Modified\r\n\r\n", nil,
+			"HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureDateAndDigest{}},
 		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &CaptureDateAndDigest{noon, expectedDigest("")},
 			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", CaptureDateAndDigest{noon, expectedDigest("")}},
-		{"a truncated one after a truncated one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &CaptureDateAndDigest{Date: noon},
+		{"a truncated one after a truncated one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh",
+			&CaptureDateAndDigest{Date: noon},
 			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", CaptureDateAndDigest{Date: noon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -304,7 +326,8 @@ func TestRevisits(t *testing.T) {
 			if tt.profile != "" {
 				want["WARC-Type"], want["WARC-Refers-To-Target-URI"] = TypeRevisit, "https://example.com/a"
 				if tt.previous != nil {
-					want["WARC-Refers-To-Date"], want["WARC-Payload-Digest"] = "2026-11-22T11:00:00.123Z", expectedDigest("hi")
+					want["WARC-Refers-To-Date"], want["WARC-Payload-Digest"] = "2026-11-22T11:00:00.123Z",
+						expectedDigest("hi")
 				}
 			}
 			for name, value := range want {
@@ -462,7 +485,8 @@ func TestOpenRefuses(t *testing.T) {
 // BenchmarkWrite measures WriteVisit of a page of 20 KiB.
 func BenchmarkWrite(b *testing.B) {
 	page := strings.Repeat("<p class=text>lorem ipsum dolor sit amet <a href=/page/1>page</a></p>\n", 300)[:20<<10]
-	v := newVisit(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page), page))
+	v := newVisit(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page),
+		page))
 	v.MetadataFields = []Field{{"source", "link"}, {"referrer", "https://example.com/"}}
 	a, err := OpenArchiveWriter(Config{Dir: b.TempDir()})
 	if err != nil {

@@ -64,11 +64,14 @@ func TestReadsMalformedFiles(t *testing.T) {
 		{"two records", smallRecord + smallRecord, []int64{0, int64(len(smallRecord))}},
 		{"bare line feeds", unix + unix, []int64{0, int64(len(unix))}},
 		{"no end of line after the last block", strings.TrimSpace(smallRecord), []int64{0}},
-		{"too many ends of lines", "\r\n" + smallRecord + "\r\n\r\n" + smallRecord, []int64{2, int64(len(smallRecord)) + 6}},
+		{"too many ends of lines", "\r\n" + smallRecord + "\r\n\r\n" + smallRecord,
+			[]int64{2, int64(len(smallRecord)) + 6}},
 		{"gzip members", gzipText(smallRecord) + gzipText(smallRecord), []int64{0, int64(len(gzipText(smallRecord)))}},
 		{"one gzip member for all", gzipText(smallRecord + smallRecord), []int64{0, 0}},
 		{"an empty gzip member", gzipText("") + gzipText(smallRecord), []int64{int64(len(gzipText("")))}},
-		{"a long name and a continued value", strings.Replace(smallRecord, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1), []int64{0}},
+		{"a long name and a continued value",
+			strings.Replace(smallRecord, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1),
+			[]int64{0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var offsets []int64
@@ -112,12 +115,16 @@ func TestReaderErrors(t *testing.T) {
 	}{
 		{"not a WARC file", "<!doctype html><title>x</title>\n", 0, `begins with "<!doctype html><titl`},
 		{"one byte", "W", 0, "unexpected EOF"},
-		{"a length that is too short", strings.Replace(smallRecord, ": 5", ": 3", 1) + smallRecord, int64(len(smallRecord)) - 6, `begins with "lo"`},
+		{"a length that is too short", strings.Replace(smallRecord, ": 5", ": 3", 1) + smallRecord,
+			int64(len(smallRecord)) - 6, `begins with "lo"`},
 		{"a length that is too long", strings.Replace(smallRecord, ": 5", ": 500", 1), 0, "unexpected EOF"},
-		{"no length", strings.Replace(smallRecord, "Content-Length: 5\r\n", "", 1), 0, `Content-Length "" is not a valid length`},
-		{"a negative length", strings.Replace(smallRecord, ": 5", ": -5", 1), 0, `Content-Length "-5" is not a valid length`},
+		{"no length", strings.Replace(smallRecord, "Content-Length: 5\r\n", "", 1), 0,
+			`Content-Length "" is not a valid length`},
+		{"a negative length", strings.Replace(smallRecord, ": 5", ": -5", 1), 0,
+			`Content-Length "-5" is not a valid length`},
 		{"a huge length", strings.Replace(smallRecord, ": 5", ": 99999999999999999999", 1), 0, "is not a valid length"},
-		{"no field", strings.Replace(smallRecord, "WARC-Type: ", "WARC-Type ", 1), 0, `"WARC-Type response" is not a named field`},
+		{"no field", strings.Replace(smallRecord, "WARC-Type: ", "WARC-Type ", 1), 0,
+			`"WARC-Type response" is not a named field`},
 		{"continues no field", strings.Replace(smallRecord, "WARC-Type", " WARC-Type", 1), 0, "is a continuation line"},
 		{"a header without end", "WARC/1.1\r\n" + strings.Repeat("A: b\r\n", 1<<16), 0, "longer than Reader.MaxHeader"},
 		{"a line without end", "WARC/1.1\r\nA: " + strings.Repeat("b", 1<<17), 0, "longer than Reader.MaxHeader"},
@@ -133,7 +140,8 @@ func TestReaderErrors(t *testing.T) {
 				_, err = r.Next()
 			}
 			var syntaxErr *SyntaxError
-			if !errors.As(err, &syntaxErr) || syntaxErr.RecordOffset != tt.offset || !strings.Contains(err.Error(), tt.want) {
+			if !errors.As(err, &syntaxErr) || syntaxErr.RecordOffset != tt.offset ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q at byte %d", err, tt.want, tt.offset)
 			}
 			if _, again := r.Next(); again != err {
@@ -156,7 +164,8 @@ func TestBlockEndsEarly(t *testing.T) {
 
 // For any file, the Reader comes to an end, offsets do not decrease, and blocks have the stated length.
 func FuzzReader(f *testing.F) {
-	for _, s := range []string{smallRecord, smallRecord + smallRecord, gzipText(smallRecord), gzipText(smallRecord+smallRecord) + gzipText(smallRecord), smallRecord[:30], gzipText(smallRecord)[:40]} {
+	for _, s := range []string{smallRecord, smallRecord + smallRecord, gzipText(smallRecord),
+		gzipText(smallRecord+smallRecord) + gzipText(smallRecord), smallRecord[:30], gzipText(smallRecord)[:40]} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -181,8 +190,10 @@ func FuzzReader(f *testing.F) {
 // For any bytes that a server sends, the archived response is a part of them, and parsing that again gives
 // the same response.
 func FuzzMessage(f *testing.F) {
-	for _, s := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!", "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 304 N\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\nmore", "HTTP/1.0 200 OK\r\n\r\nhi"} {
+	for _, s := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!",
+		"HTTP/1.1 100 C\r\n\r\nHTTP/1.1 304 N\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\nmore",
+		"HTTP/1.0 200 OK\r\n\r\nhi"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, received []byte) {

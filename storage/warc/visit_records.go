@@ -70,7 +70,8 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 		err = writeRecord(&b, v.concurrentRecordHeader(TypeRequest, id), mediaTypeRequest, v.Exchange.RawRequest)
 	}
 	if err == nil && len(v.MetadataFields) > 0 {
-		err = writeRecord(&b, v.concurrentRecordHeader(TypeMetadata, id), mediaTypeFields, appendFields(nil, v.MetadataFields))
+		err = writeRecord(&b, v.concurrentRecordHeader(TypeMetadata, id), mediaTypeFields,
+			appendFields(nil, v.MetadataFields))
 	}
 	return &b, capture, err
 }
@@ -81,7 +82,8 @@ func (v *Visit) revisitProfile(m receivedResponse) string {
 	switch {
 	case m.status == http.StatusNotModified:
 		return profileNotModified
-	case v.PreviousCapture != nil && !m.hasNoPayload && m.payloadDigest != "" && m.payloadDigest == v.PreviousCapture.PayloadDigest:
+	case v.PreviousCapture != nil && !m.hasNoPayload && m.payloadDigest != "" &&
+		m.payloadDigest == v.PreviousCapture.PayloadDigest:
 		return ProfileSamePayload
 	}
 	return ""
@@ -173,7 +175,8 @@ func parseResponse(method string, received []byte) (receivedResponse, error) {
 		return receivedResponse{}, fmt.Errorf("incomplete or invalid HTTP/1.1 header: %w", err)
 	}
 	defer res.Body.Close()
-	m := receivedResponse{headerSize: consumed(), status: res.StatusCode, untilClose: res.ContentLength < 0 && len(res.TransferEncoding) == 0}
+	m := receivedResponse{headerSize: consumed(), status: res.StatusCode, untilClose: res.ContentLength < 0 &&
+		len(res.TransferEncoding) == 0}
 	hash := sha1.New()
 	n, err := io.Copy(hash, res.Body)
 	if err != nil {

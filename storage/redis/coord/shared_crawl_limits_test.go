@@ -39,7 +39,8 @@ func TestHeartbeat(t *testing.T) {
 	cl.ScriptClock().AdvanceTo(begin)
 	beat := func(worker string, r HeartbeatRequest) HeartbeatReply {
 		t.Helper()
-		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, CrawlLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
+		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second,
+			CrawlLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
 		m, err := s.Heartbeat(t.Context(), r)
 		must(t, err)
 		again, err := s.Heartbeat(t.Context(), r) // as after a lost reply
@@ -62,27 +63,34 @@ func TestHeartbeat(t *testing.T) {
 	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 2}), 2, 4)
 	wantReply(beat("a", HeartbeatRequest{TotalWantedPages: 3, VisitedPagesSinceJoin: 2}), 2, 3) // returns two
 	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 4}), 2, 6)
-	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 999}); m.ByteLimitReached || m.PageLimitReached || m.TimeLimitReached {
+	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6,
+		ReceivedBytesSinceJoin: 999}); m.ByteLimitReached || m.PageLimitReached || m.TimeLimitReached {
 		t.Errorf("%+v: no limit is reached yet", m)
 	}
-	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}); !m.ByteLimitReached {
+	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6,
+		ReceivedBytesSinceJoin: 1000}); !m.ByteLimitReached {
 		t.Errorf("%+v: the byte limit is reached", m)
 	}
 	cl.ScriptClock().AdvanceTo(begin.Add(2 * time.Second))
 	beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000})
 	cl.ScriptClock().AdvanceTo(begin.Add(4 * time.Second)) // 4 s after the last heartbeat of a
-	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}), 1, 7)
-	if _, err := s.Heartbeat(t.Context(), HeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second, TotalWantedPages: 3, VisitedPagesSinceJoin: 3}); !errors.Is(err, ErrWorkerExpired) {
+	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}),
+		1, 7)
+	if _, err := s.Heartbeat(t.Context(), HeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second,
+		TotalWantedPages: 3, VisitedPagesSinceJoin: 3}); !errors.Is(err, ErrWorkerExpired) {
 		t.Errorf("the heartbeat of a returns %v, want %v", err, ErrWorkerExpired)
 	}
-	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.PageLimitReached {
+	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7,
+		ReceivedBytesSinceJoin: 1000}); !m.PageLimitReached {
 		t.Errorf("%+v: nine pages were visited, and one was granted to the expired worker", m)
 	}
 	cl.ScriptClock().AdvanceTo(begin.Add(6 * time.Second))
-	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.TimeLimitReached {
+	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7,
+		ReceivedBytesSinceJoin: 1000}); !m.TimeLimitReached {
 		t.Errorf("%+v: the workers worked for six seconds", m)
 	}
-	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000, ResetCountsIfLimitReached: true}); m.PageLimitReached || m.ByteLimitReached || m.TimeLimitReached {
+	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000,
+		ResetCountsIfLimitReached: true}); m.PageLimitReached || m.ByteLimitReached || m.TimeLimitReached {
 		t.Errorf("%+v: the counts start from 0 again", m)
 	}
 }

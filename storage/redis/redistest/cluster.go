@@ -100,7 +100,8 @@ const (
 // newUnstartedNode returns the i-th server, which does not run yet.
 func (c *Cluster) newUnstartedNode(program string, i int, settings []string) *Node {
 	port := firstPort + i
-	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, busPort: firstBusPort + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
+	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, busPort: firstBusPort + i,
+		dir: filepath.Join(c.dir, strconv.Itoa(i))}
 	// Failures are detected after 1 s, and replicas follow at once, so that tests of failovers are
 	// short. The append-only file lets a killed server restart with its data.
 	n.args = append([]string{
@@ -191,7 +192,8 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(c.nodes))) {
+		if !strings.Contains(info, "cluster_state:ok") ||
+			!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(c.nodes))) {
 			return fmt.Errorf("%s: the cluster is not ready: %s", n.Addr, info)
 		}
 		repl, err := n.Do(ctx, "INFO", "replication")

@@ -158,9 +158,11 @@ func (c *Client) HashFieldNames(ctx context.Context, p *Partition, key string) (
 }
 
 // ListChunk returns n elements of a list of a partition, from index from; fewer at the list's end.
-func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from, n int64) (elements []string, err error) {
+func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from,
+	n int64) (elements []string, err error) {
 	_, err = c.retry(ctx, p, func() (err error) {
-		elements, err = c.conn.Do(ctx, c.conn.B().Lrange().Key(p.Key(key)).Start(from).Stop(from+n-1).Build()).AsStrSlice()
+		elements, err = c.conn.Do(ctx, c.conn.B().Lrange().Key(p.Key(key)).Start(from).Stop(
+			from+n-1).Build()).AsStrSlice()
 		return err
 	})
 	return elements, err
@@ -190,7 +192,8 @@ func (c *Client) ChangedOrUnreachablePartitions(ctx context.Context) (changed []
 	}
 	for i, answer := range c.conn.DoMulti(limited, commands...) {
 		version, err := answer.AsInt64()
-		if sum, up := c.partitions[i].LastSummary(); !up || version != sum.Version || err != nil && !rueidis.IsRedisNil(err) {
+		if sum, up := c.partitions[i].LastSummary(); !up || version != sum.Version ||
+			err != nil && !rueidis.IsRedisNil(err) {
 			changed = append(changed, c.partitions[i])
 		}
 	}

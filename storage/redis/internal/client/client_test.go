@@ -29,7 +29,8 @@ var lastPrefix atomic.Int64
 // testConfig returns a configuration for a new store on a cluster.
 func testConfig(c *redistest.Cluster, partitions int, durability string) Config {
 	return Config{
-		Addresses: c.Addrs(), Prefix: fmt.Sprintf("test%d", lastPrefix.Add(1)), Partitions: partitions, Durability: durability,
+		Addresses: c.Addrs(), Prefix: fmt.Sprintf("test%d", lastPrefix.Add(1)),
+		Partitions: partitions, Durability: durability,
 		CacheBytes: 1 << 20, Timeout: time.Second, OnStallChange: func(error) {},
 	}
 }
@@ -162,7 +163,8 @@ func TestScriptTransport(t *testing.T) {
 			t.Errorf("partition %d: %v, want %v", i, r.err, errNotReplicated)
 		}
 	}
-	if _, err := tr.try(t.Context(), true, partitions[0], lua.SetNote, noteArgs("", "x")...); !errors.Is(err, errNotReplicated) {
+	if _, err := tr.try(t.Context(), true, partitions[0], lua.SetNote,
+		noteArgs("", "x")...); !errors.Is(err, errNotReplicated) {
 		t.Errorf("%v, want %v", err, errNotReplicated)
 	}
 	if _, err := tr.try(t.Context(), false, partitions[0], lua.SetNote, noteArgs("", "x")...); err != nil {

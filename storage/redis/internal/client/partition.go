@@ -97,7 +97,8 @@ func (all Partitions) Reachable() (n int) {
 // cacheSummaryIfNewer keeps the summary that a call returned, unless a newer one is known, because
 // replies may overtake each other. startSeq is Client.replySeq before the call. It reports whether
 // the reply before had another replication id.
-func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new PartitionSummary) (failedOver bool) {
+func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64,
+	new PartitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.Version >= p.summary.Version || p.summaryReplySeq <= startSeq || p.unreachable {

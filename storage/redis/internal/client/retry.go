@@ -22,7 +22,8 @@ const (
 // transientCodes are the codes of errors that may pass without a change of the call: slots move, a
 // replica takes over, a disk or the memory is full.
 var transientCodes = []string{
-	"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "NOREPLICAS", "BUSY", "OOM", "MISCONF",
+	"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK",
+	"NOREPLICAS", "BUSY", "OOM", "MISCONF",
 }
 
 // IsTransient reports whether a call that failed with err may succeed later.

@@ -60,7 +60,8 @@ func (t *scriptTransport) try(
 }
 
 // tryBatch makes each call once, as try does. Calls to one server go out together.
-func (t *scriptTransport) tryBatch(ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall) []scriptReply {
+func (t *scriptTransport) tryBatch(ctx context.Context, durable bool, sc *lua.Script,
+	calls []ScriptCall) []scriptReply {
 	switch {
 	case len(calls) == 0:
 		return nil

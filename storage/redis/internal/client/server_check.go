@@ -51,7 +51,8 @@ func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[stri
 	}
 	// A server without noeviction would drop keys of the crawl. An empty policy is not reported.
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		return fmt.Errorf("maxmemory-policy is %s: a server that is short of memory would drop a part of the crawl; set it to noeviction", policy)
+		return fmt.Errorf("maxmemory-policy is %s: a server that is short of memory would drop a part of the crawl; "+
+			"set it to noeviction", policy)
 	}
 	if info["cluster_enabled"] == "1" {
 		state, err := node.Do(ctx, node.B().ClusterInfo().Build()).ToString()
@@ -75,7 +76,8 @@ func checkServerVersion(info map[string]string) error {
 	version := info["redis_version"]
 	major, _, _ := strings.Cut(version, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < minMajorVersion {
-		return fmt.Errorf("version %s of the server is too old: Redis %d.0 or newer is needed", version, minMajorVersion)
+		return fmt.Errorf("version %s of the server is too old: Redis %d.0 or newer is needed", version,
+			minMajorVersion)
 	}
 	return nil
 }
@@ -104,7 +106,8 @@ func checkServerDurability(ctx context.Context, node rueidis.Client, info map[st
 
 // readServerInfo returns the fields of INFO, by name.
 func readServerInfo(ctx context.Context, node rueidis.Client) (map[string]string, error) {
-	text, err := node.Do(ctx, node.B().Info().Section("server", "memory", "replication", "persistence", "cluster").Build()).ToString()
+	text, err := node.Do(ctx, node.B().Info().Section("server", "memory", "replication", "persistence",
+		"cluster").Build()).ToString()
 	return parseServerInfo(text), err
 }
 

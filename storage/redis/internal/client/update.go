@@ -80,7 +80,8 @@ func (c *Client) RunUpdate(
 // read with what each returned after the summary. It repeats calls that fail until they succeed, each
 // separately and up to maxParallelCalls at a time; read may then run concurrently.
 func (c *Client) runUpdates(
-	ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall, read func(i int, text string, retried bool) error,
+	ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall,
+	read func(i int, text string, retried bool) error,
 ) error {
 	if !durable {
 		defer c.CountUnconfirmedUpdate()

@@ -18,8 +18,10 @@ func TestScriptsHoldTheirFiles(t *testing.T) {
 		}
 		shared += string(text)
 	}
-	all := []*Script{Add, Lease, RecordLeaseTTL, Ack, Summary, ConfirmDue, RenewLease, MarkSent, ReturnLeases, Hold, SetNote,
-		AwaitingRevisit, Reschedule, ReadParked, Unpark, HasSeen, ListSeen, OriginInfo, ListQueues, QueueRecords, Import,
+	all := []*Script{Add, Lease, RecordLeaseTTL, Ack, Summary, ConfirmDue, RenewLease, MarkSent,
+		ReturnLeases, Hold, SetNote,
+		AwaitingRevisit, Reschedule, ReadParked, Unpark, HasSeen, ListSeen, OriginInfo,
+		ListQueues, QueueRecords, Import,
 		SetSharedValue, GetSharedValues, Heartbeat, AdmitHosts, HostCount}
 	ends := map[string]int{}
 	for _, s := range all {
