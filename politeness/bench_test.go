@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// BenchmarkReserve is the Limiter's part of one visit: a permit, its end, and the
-// rest that it earned, of a crawl that is alone and goes round 1,000 hosts.
+// BenchmarkReserve measures the Limiter's part of a visit: a permit, its return, and the host's
+// rest. One crawl visits 1,000 hosts in turn.
 func BenchmarkReserve(b *testing.B) {
 	for _, cfg := range []struct {
 		name   string

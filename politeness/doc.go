@@ -1,37 +1,55 @@
 // Package politeness decides when a host may next be visited.
 //
-// It never reads the clock, never sleeps and starts nothing: every method is
-// told the time. A crawl goes round in three steps. Limiter.Reserve says whether the
-// rest of a host is over, and its Permit is the proof that a Fetcher must be shown.
-// The visit is made, and Limiter.ReleaseAfterTransfer takes the permit back. Policy.NextVisit says, of
-// what the visit was like, how long the host rests now; Limiter.SetNextVisitAndCountBytes is told, and
-// the caller keeps that NextVisit, in a storage.Store say, since it must survive the
-// process.
-// A Window says at which hours a host may be visited at all, and a HostOverride what
-// is otherwise for one host, and until when.
+// For each visit a crawl makes three calls. Limiter.Reserve checks that the host is due and returns
+// a Permit, which a Fetcher requires as proof. After the transfer, Limiter.ReleaseAfterTransfer
+// takes the permit back. Policy.NextVisit then computes from the visit how long the host rests, and
+// Limiter.SetNextVisitAndCountBytes remembers it for this process:
 //
-// Crawls of one process that visit the same hosts get their Limiter from one SharedHosts:
-// then each host has its pace, whoever visits it. Brakes stop or slow a host, or a
-// domain, at once.
+//	permit, decision := limiter.Reserve(now, host, politeness.PermitRequest{NotBefore: due})
+//	if decision.Action != decorum.Proceed {
+//		return decision // try again at decision.Until
+//	}
+//	// make the visit, from now to end
+//	limiter.ReleaseAfterTransfer(permit, end)
+//	next := policy.NextVisit(politeness.FinishedVisit{Host: host, Start: now, End: end, Status: 200})
+//	limiter.SetNextVisitAndCountBytes(host, next, bodyLen)
 //
-// A NetworkBreaker and a LocalOverloadLimiter belong to the SharedHosts, too: they let fewer visits begin, or none,
-// while this machine has no network or is too busy.
+// The caller stores the NextVisit, for example in a storage.Store, because it must survive the
+// process. A Limiter enforces it a second time, in memory, and does not trust the store.
 //
-// Hosts may share an IP address, which is known for sure only when a connection
-// is made: Permit.ClaimServerAddr asks for it then. An address that is busy keeps a line of
-// the hosts that were turned away, and a host of the crawls; Limiter.TakeGrantedTurns tells
-// whose turn it is.
+// Begin reading with Policy.NextVisit in policy.go, which is one formula, and with Limiter.Reserve
+// in limiter.go. visitThrottle in visit_throttle.go implements the slots, the delay and the
+// waitlist of one host or one IP address. A Window gives the hours in which a host may be visited.
+// A HostOverride replaces settings for one host until it expires.
 //
-// Locks are taken in this order, each while those before it may be held, and none the other
-// way round:
+// # Shared state
 //
-//  1. the lock of Brakes, which is held while those are told who watch;
-//  2. the lock of SharedHosts, under which the table of hosts, the table of addresses and all
-//     lines of those who wait are read and changed together;
-//  3. the locks of the NetworkBreaker, of the LocalOverloadLimiter and of the limits of requests and
-//     bytes, one at a time: their methods know of nothing else that has a lock.
+// Crawls of one process that may visit the same hosts get their Limiters from one SharedHosts,
+// which enforces one pace for each host over all crawls. It also owns the NetworkBreaker and the
+// LocalOverloadLimiter, which stop or reduce new visits while this machine has no network or is
+// overloaded. Brakes are an operator's orders to stop or slow a host or a domain at once.
 //
-// Under the lock of SharedHosts a visit takes its slot of the host first, and then that of the
-// address; it gives them back in the reverse order. Nothing here calls back
-// while it holds a lock, but Brakes: so a caller may hold locks of its own.
+// Several hosts may share an IP address, which is certain only once a connection exists: the
+// Fetcher calls Permit.ClaimServerAddr then. A host whose address is busy, or that other crawls are
+// visiting, joins a waitlist. Limiter.TakeGrantedTurns returns the hosts whose turn has come.
+//
+// # Goroutines and locks
+//
+// The package starts no goroutine. The locks are taken in this order:
+//
+//  1. Brakes.mu. It is held while the callbacks of NotifyOnChange run, so it comes before every
+//     lock that a callback takes, such as activeLeases.mu of package crawler. This package takes no
+//     other lock while it holds Brakes.mu.
+//  2. SharedHosts.mu. It guards the tables of hosts and of addresses, every visitThrottle in them,
+//     and the mutable fields of each Limiter and of each issued Permit.
+//  3. NetworkBreaker.mu, LocalOverloadLimiter.mu and the locks of the rate.Limiters, one at a time.
+//     Their methods call nothing that takes another lock.
+//
+// Only Brakes calls back while it holds a lock. A caller of any other method may therefore hold
+// locks of its own. A visit takes the slot of its host before the slot of its address.
+//
+// # What it never does
+//
+// The package never reads the clock, never sleeps and opens no connection: the caller passes the
+// time to every method that needs it. No setting turns politeness off.
 package politeness

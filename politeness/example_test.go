@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// The rest of a host is the longest of what the crawl grants it, what its
-// robots.txt asks for, and what its answer says of how it is.
+// The rest of a host is the longest of the configured delay, the Crawl-delay of robots.txt, and the
+// delays that follow from its answer.
 func ExamplePolicy() {
 	policy := politeness.Policy{Delay: 2 * time.Second, JitterFunc: func() float64 { return 0 }}
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -24,17 +24,17 @@ func ExamplePolicy() {
 	busy.Status, busy.RetryAfter, busy.ConsecutiveFailures = http.StatusServiceUnavailable, time.Minute, 1
 	for _, v := range []politeness.FinishedVisit{quick, slow, asked, busy} {
 		next := policy.NextVisit(v)
-		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and", next.ConsecutiveFailures, "strikes")
+		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and", next.ConsecutiveFailures, "failures")
 	}
 	// Output:
-	// due at 12:00:03 after a rest of 2s and 0 strikes
-	// due at 12:00:06 after a rest of 3s and 0 strikes
-	// due at 12:00:11 after a rest of 10s and 0 strikes
-	// due at 12:01:01 after a rest of 1m0s and 2 strikes
+	// due at 12:00:03 after a rest of 2s and 0 failures
+	// due at 12:00:06 after a rest of 3s and 0 failures
+	// due at 12:00:11 after a rest of 10s and 0 failures
+	// due at 12:01:01 after a rest of 1m0s and 2 failures
 }
 
-// A permit is had when a host is due, whatever the caller believes: the limits
-// remember the last visit.
+// A Limiter remembers the last visit: it refuses a permit before the host is due, whatever the
+// caller's NotBefore says.
 func ExampleLimiter() {
 	policy, limits := politeness.Policy{}, politeness.NewLimiter(politeness.LimiterConfig{})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ func ExampleLimiter() {
 		log.Fatal(decision.Err())
 	}
 	fmt.Println(permit.Host(), permit.WasIssued())
-	// … the visit, and then:
+	// Make the visit, and report its end:
 	end := now.Add(200 * time.Millisecond)
 	next := policy.NextVisit(politeness.FinishedVisit{Start: now, End: end, Status: http.StatusOK})
 	limits.ReleaseAfterTransfer(permit, end)

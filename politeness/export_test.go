@@ -7,7 +7,7 @@ func (l *Limiter) HostCount() int {
 	return len(l.sharedHosts.throttlesByHost)
 }
 
-// AddrCounts returns how many addresses, and homes of hosts, are in memory.
+// AddrCounts returns how many addresses, and how many last addresses of hosts, are in memory.
 func (l *Limiter) AddrCounts() (addresses, hosts int) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()

@@ -5,56 +5,57 @@ import (
 	"time"
 )
 
-// MachineFaultLikelihood says how likely it is that a visit failed because of this machine, and
-// not because of its host.
+// MachineFaultLikelihood says how likely it is that this machine, and not the host, made a visit
+// fail.
 type MachineFaultLikelihood uint8
 
-// The kinds of evidence.
+// The levels of MachineFaultLikelihood.
 const (
-	// PossiblyMachine is a failure that looks like the host's, such as a time-out or a
-	// connection that is refused. It is this machine's if many hosts fail at once.
+	// PossiblyMachine marks a failure that looks like the host's, such as a time-out or a refused
+	// connection. If many hosts fail at once, this machine is at fault.
 	PossiblyMachine MachineFaultLikelihood = iota
-	// ProbablyMachine is a failure that looks like this machine's, such as a network
-	// without a route. It is the host's if other hosts answer meanwhile.
+	// ProbablyMachine marks a failure that looks like this machine's, such as a network without a
+	// route. If other hosts answer meanwhile, the host is at fault.
 	ProbablyMachine
-	// CertainlyMachine is a failure without any part of the host, such as a lack of file
+	// CertainlyMachine marks a failure in which the host had no part, such as a lack of file
 	// descriptors.
 	CertainlyMachine
 )
 
 // An UnansweredVisit is a visit that got no answer.
 type UnansweredVisit struct {
-	Host                   string
-	Addr                   netip.Addr // the address of the connection; zero: unknown
-	Start                  time.Time  // of the visit
+	Host                   string     // as decorum.Origin.Host spells it
+	Addr                   netip.Addr // address of the connection; zero: unknown
+	Start                  time.Time  // start of the visit
 	MachineFaultLikelihood MachineFaultLikelihood
-	MachineFaultReason     string // what this machine lacks, if it is to blame: "no route to the network"
+	MachineFaultReason     string // what this machine lacks if it is at fault: "no route to the network"
 }
 
-// A FaultAttribution says whom an UnansweredVisit is charged to.
+// A FaultAttribution says what an UnansweredVisit is charged to: its host or this machine.
 type FaultAttribution uint8
 
-// The verdicts.
+// The values of FaultAttribution.
 const (
-	UndecidedFault FaultAttribution = iota
-	HostFault                       // the host failed: the visit counts against it
-	MachineFault                    // this machine failed: the visit is repeated, and does not count against any host
+	UndecidedFault FaultAttribution = iota // a later answer or failure decides: see UndecidedFailure
+	HostFault                              // the host failed: the failure counts against it
+	MachineFault                           // this machine failed: the visit is repeated, and no host is charged
 )
 
-// An UndecidedFailure is a failure that may be this machine's or its host's. A later answer shows
-// that the network works, and decides the UndecidedFailure against the host. If the breaker opens,
-// the failure is this machine's.
+// An UndecidedFailure is a failed visit that the NetworkBreaker charges to its host or to this
+// machine, at once or after later events. A later answer of any host shows that the network works:
+// the failure is then the host's. If the breaker opens, the failure is this machine's.
 type UndecidedFailure struct {
-	breaker                                         *NetworkBreaker
-	machineFaultLikelihood                          MachineFaultLikelihood
-	machineFaultReason                              string
-	failedAt                                        time.Time
-	answerCountAtFailure, breakerOpenCountAtFailure uint64           // of the breaker, when the visit failed
+	breaker                *NetworkBreaker
+	machineFaultLikelihood MachineFaultLikelihood
+	machineFaultReason     string
+	failedAt               time.Time
+	// the breaker's answerCount and openCount when the visit failed
+	answerCountAtFailure, breakerOpenCountAtFailure uint64
 	fault                                           FaultAttribution // guarded by breaker.mu
 }
 
-// DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
-// again when wait has passed or changed is closed.
+// DecideFault returns what the failure is charged to. If that is UndecidedFault, call DecideFault
+// again after wait, or earlier when changed is closed. wait is at most 10 s.
 func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultAttribution, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
@@ -71,25 +72,32 @@ func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultAttribution, wait 
 	return d.fault, wait, changed
 }
 
-// decideFaultLocked is DecideFault for an undecided failure. It requires the breaker's lock, and opens
-// the breaker if the failures suffice.
+// decideFaultLocked implements DecideFault for an undecided failure, and opens the breaker if the
+// failures suffice for it. The caller holds the breaker's mu.
 func (d *UndecidedFailure) decideFaultLocked(now time.Time) (v FaultAttribution, wait time.Duration) {
 	b := d.breaker
 	minLength := 1
 	if d.machineFaultLikelihood == PossiblyMachine {
 		minLength = minFailedDomains
 	}
+	// The run is long if it exceeds what dead hosts cause by chance: see minFailedDomains and
+	// runLengthFactor.
 	isLong := float64(b.failureRun.failedOwnerCount()) >= float64(minLength)+runLengthFactor*b.meanFailureRunLength
 	silenceLeft := b.failureRun.startedAt.Add(minSilence).Sub(now)
 	remaining := d.failedAt.Add(decisionTimeout).Sub(now)
 	switch {
+	// Events since the failure take precedence over the length of the run.
 	case b.openCount > d.breakerOpenCountAtFailure:
 		return MachineFault, 0
 	case b.answerCount > d.answerCountAtFailure, b.closedWithoutAnswer:
 		return HostFault, 0
+	// Without such an event, a long run in which no host has answered for minSilence opens the
+	// breaker.
 	case isLong && silenceLeft <= 0:
 		b.open(now, d.machineFaultReason, false)
 		return MachineFault, 0
+	// After decisionTimeout without an event, a run that did not open the breaker is the hosts'
+	// fault.
 	case remaining <= 0:
 		return HostFault, 0
 	case isLong:
@@ -98,16 +106,18 @@ func (d *UndecidedFailure) decideFaultLocked(now time.Time) (v FaultAttribution,
 	return UndecidedFault, remaining
 }
 
-// A networkFailureRun is the failures between two answers. It counts both domains and
-// addresses: an owner of many names has few addresses, and an owner of many addresses
-// has few names.
+// A networkFailureRun holds the failures since the last answer. It counts both domains and
+// addresses, and the smaller number decides: one owner may have many names on few addresses, or
+// many addresses under few names.
 type networkFailureRun struct {
+	// domains holds registered domains, networks the keys that addressOwnerKey returns
 	domains, networks             map[string]struct{}
-	previouslyAnsweredDomainCount int // domains whose host has answered before
+	previouslyAnsweredDomainCount int // domains whose failed host has answered before
 	startedAt                     time.Time
 }
 
-// addFailure adds a failure of a host; proven says that the host has answered before.
+// addFailure adds a failure of a host of domain. answeredBefore says whether the host has ever
+// answered in this process. The run keeps at most pruneThreshold domains.
 func (r *networkFailureRun) addFailure(now time.Time, domain string, addr netip.Addr, answeredBefore bool) {
 	if r.domains == nil {
 		*r = networkFailureRun{domains: map[string]struct{}{}, networks: map[string]struct{}{}, startedAt: now}
@@ -124,8 +134,8 @@ func (r *networkFailureRun) addFailure(now time.Time, domain string, addr netip.
 	r.networks[addressOwnerKey(domain, addr)] = struct{}{}
 }
 
-// addressOwnerKey returns the part of an address that makes it distinct: a /64 of IPv6 has
-// one owner. If the address is unknown, the domain takes its place.
+// addressOwnerKey returns what identifies the owner of addr: the /64 prefix of an IPv6 address, the
+// whole of an IPv4 address, and domain if the address is unknown.
 func addressOwnerKey(domain string, addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	switch {
@@ -139,5 +149,5 @@ func addressOwnerKey(domain string, addr netip.Addr) string {
 	return addr.String()
 }
 
-// failedOwnerCount returns how many owners of hosts have failed.
+// failedOwnerCount returns a lower estimate of how many owners of hosts have failed.
 func (r *networkFailureRun) failedOwnerCount() int { return min(len(r.domains), len(r.networks)) }

@@ -11,11 +11,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
-// TakeGrantedTurns returns the hosts whose turn it is, after they were turned away because
-// they share something with others, and from when on, and forgets that it did.
-// Who waits asks after each ReleaseUnused, ReleaseAfterTransfer and SetNextVisitAndCountBytes, after each refusal, and
-// when ReadyHostsChanged says so: if a host does not come within a few seconds, its turn goes
-// to another.
+// TakeGrantedTurns returns the hosts of this crawl whose turn has come since the last call, each
+// with the earliest start of its visit. These are hosts that Reserve or ClaimServerAddr had refused
+// because a shared host or address was busy. Call it after each ReleaseUnused, ReleaseAfterTransfer
+// and SetNextVisitAndCountBytes, after each refusal, and when ReadyHostsChanged receives. A host
+// that is not reserved within 10 s of its earliest start loses its turn to another.
 func (l *Limiter) TakeGrantedTurns() map[string]time.Time {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -27,11 +27,12 @@ func (l *Limiter) TakeGrantedTurns() map[string]time.Time {
 	return ready
 }
 
-// ReadyHostsChanged receives when TakeGrantedTurns may have new hosts because of what another crawl did.
+// ReadyHostsChanged returns a channel that receives when a call of another crawl may have given
+// TakeGrantedTurns new hosts.
 func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.readyHostsChanged }
 
-// GrantedTurnStart reports whether it is the host's turn, and from when on. It is for who
-// was turned away, and was not ready yet to be called.
+// GrantedTurnStart reports whether host holds a turn, and its earliest start. A caller uses it
+// after it has recorded a refusal, because the turn may have come before the record was there.
 func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -44,7 +45,7 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// claimServerAddr is Permit.ClaimServerAddr.
+// claimServerAddr implements Permit.ClaimServerAddr for the permit g.
 func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Addr) error {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -52,13 +53,17 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 	switch {
 	case g.ended:
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
+	// The visit has this address's slot already, from Reserve or from an earlier call.
 	case addr == g.slotAddr:
 		return nil
+	// An address without limits needs no slot. The one that Reserve took for the host's last
+	// address goes back.
 	case !l.sharedHosts.hasLimitsForAddr(addr):
 		l.setHostAddr(now, w, netip.Addr{})
 		l.releaseUnusedAddrSlot(now, g)
 		return nil
 	}
+	// Take the new slot before the slot of the host's last address goes back.
 	l.setHostAddr(now, w, addr)
 	if d := l.acquireAddr(now, w, addr); d.Action != decorum.Proceed {
 		return d.Err()
@@ -68,13 +73,15 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 	return nil
 }
 
-// acquireAddr takes a slot on addr. It requires the lock.
+// acquireAddr takes a slot of addr, or adds w to its waitlist and returns a Decision to Postpone.
+// The caller holds SharedHosts.mu.
 func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) decorum.Decision {
 	a := l.sharedHosts.throttlesByAddr[addr]
 	if a == nil {
 		a = &visitThrottle{}
 		l.sharedHosts.throttlesByAddr[addr] = a
 	}
+	// After a restart, an earlier process may have visited the address just before RestartedAt.
 	if a.findCrawlRequirement(l) == nil && !l.cfg.RestartedAt.IsZero() {
 		a.dueAt = timecmp.Later(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
 	}
@@ -86,7 +93,7 @@ func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) de
 	return decorum.Decision{}
 }
 
-// addrLimits returns the limits that the crawl itself sets to visits to addr.
+// addrLimits returns this crawl's own limits for visits to addr.
 func (l *Limiter) addrLimits(addr netip.Addr) (delay time.Duration, slots int) {
 	if addr.IsLoopback() && !l.cfg.LimitLoopback {
 		return 0, math.MaxInt
@@ -94,8 +101,8 @@ func (l *Limiter) addrLimits(addr netip.Addr) (delay time.Duration, slots int) {
 	return l.cfg.IPDelay, cmp.Or(max(l.cfg.IPConcurrency, 0), math.MaxInt)
 }
 
-// setHostAddr notes where a host was found; the zero addr means a place without
-// limits. It requires the lock.
+// setHostAddr records the address of w's host. The zero addr stands for an address without limits.
+// The caller holds SharedHosts.mu.
 func (l *Limiter) setHostAddr(now time.Time, w crawlHostKey, addr netip.Addr) {
 	h := l.sharedHosts
 	old, known := h.lastAddrByHost[w]
@@ -109,13 +116,13 @@ func (l *Limiter) setHostAddr(now time.Time, w crawlHostKey, addr netip.Addr) {
 	}
 	if len(h.lastAddrByHost) >= h.addrPruneSize {
 		h.pruneAddrs(now)
-		h.addrPruneSize = max(pruneThreshold, 2*len(h.lastAddrByHost)) // so that a call costs O(1) on average
+		h.addrPruneSize = max(pruneThreshold, 2*len(h.lastAddrByHost)) // a call costs O(1) on average
 	}
 	h.lastAddrByHost[w] = addr
 }
 
-// giveUpAddrTurn takes a host out of the line of its address, and lets another have its
-// turn. It requires the lock.
+// giveUpAddrTurn removes w from the waitlist of its host's last address, and grants its turn there
+// to others. The caller holds SharedHosts.mu.
 func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 	addr := l.sharedHosts.lastAddrByHost[w]
 	if a := l.sharedHosts.throttlesByAddr[addr]; a != nil {
@@ -125,7 +132,8 @@ func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 	}
 }
 
-// releaseUnusedAddrSlot gives back the slot of a visit that sent nothing. It requires the lock.
+// releaseUnusedAddrSlot returns g's address slot without a rest, because g's visit sent nothing to
+// that address. The caller holds SharedHosts.mu.
 func (l *Limiter) releaseUnusedAddrSlot(now time.Time, g *issuedPermit) {
 	if a := l.sharedHosts.throttlesByAddr[g.slotAddr]; a != nil {
 		a.removeActiveVisit(l)

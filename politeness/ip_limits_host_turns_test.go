@@ -13,7 +13,7 @@ import (
 
 var sharedAddr = netip.MustParseAddr("93.184.216.34")
 
-// requestAndBind asks for a permit and binds it, as a visit does that goes to addr.
+// requestAndBind reserves a permit for host and claims addr with it, as a visit does.
 func requestAndBind(l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) (politeness.Permit, error) {
 	p, d := l.Reserve(noon.Add(after), host, politeness.PermitRequest{HostSlots: 9})
 	err := d.Err()
@@ -37,27 +37,28 @@ func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host str
 	return p
 }
 
-// mustBeBusy fails the test unless the visit is turned away, and returns until when.
+// mustBeBusy fails the test unless the visit is postponed, and returns until when.
 func mustBeBusy(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) time.Duration {
 	t.Helper()
 	_, err := requestAndBind(l, after, host, addr)
 	busy, ok := busyDecision(err)
 	if !ok || !errors.Is(err, decorum.NotDue) {
-		t.Fatalf("%s after %v: %v, want Busy", host, after, err)
+		t.Fatalf("%s after %v: %v, want the visit to be postponed", host, after, err)
 	}
 	return busy.Until.Sub(noon)
 }
 
-// wantReadyHosts fails the test unless these hosts are called, each from so long after noon on.
+// wantReadyHosts fails the test unless these hosts have been granted turns, each from the given
+// time after noon.
 func wantReadyHosts(t *testing.T, l *politeness.Limiter, want map[string]time.Duration) {
 	t.Helper()
 	got := l.TakeGrantedTurns()
 	if len(got) != len(want) {
-		t.Errorf("called: %v, want %v", got, want)
+		t.Errorf("granted turns: %v, want %v", got, want)
 	}
 	for host, from := range want {
 		if !got[host].Equal(noon.Add(from)) {
-			t.Errorf("%s is called from %v on, want %v after noon", host, got[host], from)
+			t.Errorf("%s: turn from %v on, want %v after noon", host, got[host], from)
 		}
 	}
 }
@@ -75,22 +76,22 @@ func TestAddressIsShared(t *testing.T) {
 	l.ReleaseAfterTransfer(a, noon.Add(sec))
 	wantReadyHosts(t, l, map[string]time.Duration{"c": 4 * sec})
 	if until := mustBeBusy(t, l, 2*sec, "c", sharedAddr); until != 4*sec {
-		t.Errorf("c is told to come after %v", until)
+		t.Errorf("c is postponed until %v after noon", until)
 	}
-	l.ReleaseAfterTransfer(b, noon.Add(2*sec)) // the rest begins anew, for c too
+	l.ReleaseAfterTransfer(b, noon.Add(2*sec)) // the rest begins again, for c too
 	wantReadyHosts(t, l, map[string]time.Duration{"c": 5 * sec, "d": 5 * sec})
 	if from, ok := l.GrantedTurnStart("c"); !ok || !from.Equal(noon.Add(5*sec)) {
-		t.Errorf("c: called %t, from %v", ok, from)
+		t.Errorf("c: granted %t, from %v", ok, from)
 	}
 	mustBeBusy(t, l, 4*sec, "c", sharedAddr)
-	mustBeBusy(t, l, 5*sec, "x", sharedAddr) // behind those who wait
+	mustBeBusy(t, l, 5*sec, "x", sharedAddr) // x joins the end of the waitlist
 	mustBind(t, l, 5*sec, "c", sharedAddr)
 	mustBind(t, l, 5*sec, "d", sharedAddr)
 	wantReadyHosts(t, l, nil)
 }
 
-// TestAddressIsAskedForOnce: a host whose address is known is refused before
-// anything is dialled, and asking again changes neither its place nor the slots.
+// TestAddressIsAskedForOnce: a host whose address is known is refused before its address is
+// dialled, and a second request changes neither its place in the waitlist nor the slots.
 func TestAddressIsAskedForOnce(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
 	a := mustBind(t, l, 0, "a", sharedAddr)
@@ -105,22 +106,22 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 		}
 	}
 	l.ReleaseAfterTransfer(a, noon.Add(sec))
-	l.ReleaseAfterTransfer(a, noon.Add(sec))  // once is enough
-	l.ReleaseUnused(noon.Add(sec), a)         // and this too late
-	mustBeBusy(t, l, sec, "c", sharedAddr)    // it is b's turn
-	b := mustBind(t, l, sec, "b", sharedAddr) // now it is over
+	l.ReleaseAfterTransfer(a, noon.Add(sec))  // the first return frees the slot
+	l.ReleaseUnused(noon.Add(sec), a)         // the second return has no effect
+	mustBeBusy(t, l, sec, "c", sharedAddr)    // the turn is b's
+	b := mustBind(t, l, sec, "b", sharedAddr) // b takes its turn
 	l.ReleaseUnused(noon.Add(sec), b)         // nothing was sent
 	mustBind(t, l, sec, "c", sharedAddr)
 	if err := b.ClaimServerAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
-		t.Errorf("a permit that came back: %v", err)
+		t.Errorf("a returned permit: %v", err)
 	}
 	if err := (politeness.Permit{}).ClaimServerAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("no permit: %v", err)
 	}
 }
 
-// TestAddressMoves: the connection goes elsewhere than the last one went. The
-// slot that Request took is given back without a rest.
+// TestAddressMoves: the new connection goes to another address than the last one. The slot that
+// Reserve took is freed without a rest.
 func TestAddressMoves(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 3 * sec})
 	l.ReleaseAfterTransfer(mustBind(t, l, 0, "a", sharedAddr), noon)
@@ -136,7 +137,8 @@ func TestAddressMoves(t *testing.T) {
 	mustBind(t, l, 3*sec, "b", sharedAddr)
 }
 
-// TestAHostThatMovesLeavesTheQueue of the address where it waited.
+// TestAHostThatMovesLeavesTheQueue: a host whose address changes leaves the waitlist of the old
+// address.
 func TestAHostThatMovesLeavesTheQueue(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
 	a := mustBind(t, l, 0, "a", sharedAddr)
@@ -169,12 +171,13 @@ func TestLoopbackIsTheOperatorsOwn(t *testing.T) {
 func TestAddressRestsAfterARestart(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, IPDelay: 3 * sec, RestartedAt: noon})
 	if until := mustBeBusy(t, l, sec, "a", sharedAddr); until != 3*sec {
-		t.Errorf("told to come after %v, want 3s", until)
+		t.Errorf("postponed until %v after noon, want 3s", until)
 	}
 	mustBind(t, l, 3*sec, "a", sharedAddr)
 }
 
-// TestGrantsExpire: who was called and does not come holds nobody up.
+// TestGrantsExpire: a host that does not use its turn delays no other host for longer than the
+// time-out.
 func TestGrantsExpire(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
 	a := mustBind(t, l, 0, "a", sharedAddr)
@@ -190,7 +193,7 @@ func TestGrantsExpire(t *testing.T) {
 	wantReadyHosts(t, l, map[string]time.Duration{"c": 12 * sec})
 }
 
-// TestAHostThatRestsPassesItsTurn on to the next at once.
+// TestAHostThatRestsPassesItsTurn: the next host gets the turn at once.
 func TestAHostThatRestsPassesItsTurn(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
 	a := mustBind(t, l, 0, "a", sharedAddr)
@@ -205,8 +208,8 @@ func TestAHostThatRestsPassesItsTurn(t *testing.T) {
 	mustBind(t, l, 0, "c", sharedAddr)
 }
 
-// TestLongQueue: 1,000 hosts that share an address are asked about twice a
-// visit: when they are turned away, and when they are called.
+// TestLongQueue: each of 1,000 hosts on one address makes two calls for a visit: one is refused,
+// and one follows the grant.
 func TestLongQueue(t *testing.T) {
 	const hosts, slots, delay = 1000, 2, 2 * sec
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: slots, IPDelay: delay})
@@ -215,7 +218,7 @@ func TestLongQueue(t *testing.T) {
 		end    time.Duration
 	}
 	var active []activeVisit
-	requests := map[time.Duration][]string{} // who asks, and when
+	requests := map[time.Duration][]string{} // hosts that call Reserve, by time
 	for i := range hosts {
 		requests[0] = append(requests[0], fmt.Sprint("host", i))
 	}
@@ -261,6 +264,6 @@ func TestAddressesAreForgotten(t *testing.T) {
 		l.SetNextVisitAndCountBytes(fmt.Sprint(i), politeness.NextVisit{Due: noon.Add(now)}, 0)
 	}
 	if addresses, hosts := l.AddrCounts(); addresses > 10_000 || hosts > 10_000 {
-		t.Errorf("remembers %d addresses, %d homes; 1,000 rest", addresses, hosts)
+		t.Errorf("remembers %d addresses, %d last addresses of hosts; 1,000 rest", addresses, hosts)
 	}
 }

@@ -11,44 +11,46 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// LimiterConfig is the crawl's own limits, whatever hosts allow.
+// LimiterConfig holds a crawl's own limits, which apply in addition to those of hosts.
 type LimiterConfig struct {
-	CrawlRequestsPerSecond float64 // of the whole crawl; 0: no limit
-	CrawlBytesPerSecond    float64 // of the whole crawl, bodies as decoded; 0: no limit
+	CrawlRequestsPerSecond float64 // requests per second of the whole crawl; 0: no limit
+	CrawlBytesPerSecond    float64 // decoded body bytes per second of the whole crawl; 0: no limit
 
-	// IPConcurrency is how many visits at a time an IP address gets, of all the
-	// hosts that it serves together; 0: no limit. IPDelay is its rest between
-	// the end of a visit and the start of the next. Of crawls that visit an
-	// address at the same time, the stricter limits hold for all.
+	// IPConcurrency is how many visits at a time one IP address gets, over all the hosts that it
+	// serves; 0: no limit. IPDelay is the rest of an address between the end of a visit and the
+	// start of the next; 0: none. If several crawls visit an address at the same time, the
+	// strictest limits apply to all of them.
 	IPConcurrency int
 	IPDelay       time.Duration
-	LimitLoopback bool // the two hold for loopback addresses as well
-	// RestartedAt is when this process began to go on with a crawl, so that an
-	// address may have been visited just before: it rests first. Zero: it
-	// begins a new one.
+	LimitLoopback bool // IPConcurrency and IPDelay apply to loopback addresses too
+	// RestartedAt is when this process resumed the crawl of an earlier process, which may have
+	// visited any address just before. Each address therefore rests for IPDelay first. Zero: the
+	// crawl is new.
 	RestartedAt time.Time
 }
 
-// Limiter holds the limiters of one crawl. It gives permits, and it is the
-// second guard of every host's rest: the first is the due time kept in the
-// store, which survives a restart; this one lives in the process and does not
-// trust it. And it knows the addresses that hosts share. Crawls that may visit
-// the same hosts get theirs from the same SharedHosts. Its methods may be called at
-// the same time.
+// A Limiter issues the permits of one crawl. It enforces each host's rest a second time: the first
+// guard is the due time in the store, which survives a restart; the Limiter keeps its own record in
+// memory and does not trust the store. It also enforces limits of the addresses that hosts share.
+// Crawls that may visit the same hosts get their Limiters from the same SharedHosts. Its methods
+// may be called concurrently.
 type Limiter struct {
-	sharedHosts           *SharedHosts // whose lock guards what follows
-	cfg                   LimiterConfig
-	requestRateLimiter    *rate.Limiter
-	byteRateLimiter       *rate.Limiter
-	readyHosts            map[string]time.Time // hosts whose turn it is, and from when on
+	sharedHosts        *SharedHosts // sharedHosts.mu guards the mutable fields below
+	cfg                LimiterConfig
+	requestRateLimiter *rate.Limiter        // nil: no limit
+	byteRateLimiter    *rate.Limiter        // nil: no limit; an ended visit may overdraw it
+	readyHosts         map[string]time.Time // hosts whose turn has come, with the earliest start
+	// readyHostsChanged has a capacity of 1. It is full if another crawl's call has added
+	// readyHosts.
 	readyHostsChanged     chan struct{}
-	workerCount           int // 0: it is not known how many
-	activeOrGrantedVisits int // of them, with hosts, or so many hosts are kept for it
+	workerCount           int // see SetWorkers; 0: unlimited
+	activeOrGrantedVisits int // visits of hosts under way, and turns of hosts granted
 }
 
-// NewLimiter returns the limiters for cfg, of a crawl that is alone.
+// NewLimiter returns the Limiter of a crawl that shares its hosts with no other crawl.
 func NewLimiter(cfg LimiterConfig) *Limiter { return NewSharedHosts().NewLimiter(cfg) }
 
+// newLimiter returns a Limiter for cfg that uses h.
 func newLimiter(h *SharedHosts, cfg LimiterConfig) *Limiter {
 	l := &Limiter{sharedHosts: h, cfg: cfg, readyHosts: map[string]time.Time{}, readyHostsChanged: make(chan struct{}, 1)}
 	if r := cfg.CrawlRequestsPerSecond; r > 0 {
@@ -60,8 +62,8 @@ func newLimiter(h *SharedHosts, cfg LimiterConfig) *Limiter {
 	return l
 }
 
-// SetRateShare has the crawl keep to a part of its limits of requests and bytes a second,
-// from 0 to 1: the rest is for other processes that work on it.
+// SetRateShare reduces the crawl's limits of requests and bytes per second to share of
+// LimiterConfig's, from 0 to 1. The remainder belongs to other processes of the same crawl.
 func (l *Limiter) SetRateShare(now time.Time, share float64) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -74,11 +76,12 @@ func (l *Limiter) SetRateShare(now time.Time, share float64) {
 	}
 }
 
-// lockSharedHosts begins a call.
+// lockSharedHosts takes SharedHosts.mu at the beginning of a method. unlockAndWakeOtherCrawls
+// releases it.
 func (l *Limiter) lockSharedHosts() { l.sharedHosts.mu.Lock() }
 
-// unlockAndWakeOtherCrawls ends a call, and wakes the crawls whose turn has come by it, but for
-// the one that calls: it asks for TakeGrantedTurns itself.
+// unlockAndWakeOtherCrawls wakes the crawls that the method has granted turns, and releases
+// SharedHosts.mu. It does not wake l itself, whose caller calls TakeGrantedTurns after the method.
 func (l *Limiter) unlockAndWakeOtherCrawls() {
 	for _, crawl := range l.sharedHosts.limitersToWake {
 		if crawl == l {
@@ -94,14 +97,16 @@ func (l *Limiter) unlockAndWakeOtherCrawls() {
 	l.sharedHosts.mu.Unlock()
 }
 
-// addReadyHost keeps for TakeGrantedTurns that it is the turn of host. It requires the lock.
+// addReadyHost records for TakeGrantedTurns that host's turn begins at from. The caller holds
+// SharedHosts.mu.
 func (l *Limiter) addReadyHost(host string, from time.Time) {
 	l.readyHosts[host] = from
 	l.sharedHosts.limitersToWake = append(l.sharedHosts.limitersToWake, l)
 }
 
-// AvailableVisits returns how many of want requests may begin now under the limits of the crawl
-// and of the process, and, if none, how long to wait.
+// AvailableVisits returns how many of want visits may begin now under the limits of the crawl and
+// of the process. If it returns 0, wait says how long to wait before the next call. It reserves
+// nothing.
 func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -111,6 +116,8 @@ func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time
 	if grant, wait = l.sharedHosts.localOverloadLimiter.availableVisits(grant); grant == 0 {
 		return 0, wait
 	}
+	// Both rates must have a token. The number of requests is bounded by the tokens of the request
+	// rate; visits are charged to the byte rate afterwards, because their size is unknown before.
 	for _, lim := range []*rate.Limiter{l.requestRateLimiter, l.byteRateLimiter} {
 		if lim == nil {
 			continue
@@ -125,27 +132,28 @@ func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time
 	return max(grant, 0), wait
 }
 
-// A PermitRequest is what a crawl asks for that wants to visit a host.
+// A PermitRequest holds what a crawl requires of one visit to a host.
 type PermitRequest struct {
-	NotBefore time.Time     // when the host is due, as the crawl's store says
-	HostSlots int           // visits at a time, of all crawls together; 0 means 1
-	Delay     time.Duration // the rest since the last visit, whichever crawl made it
+	NotBefore time.Time     // due time of the host in the crawl's store
+	HostSlots int           // concurrent visits to the host, of all crawls together; 0 means 1
+	Delay     time.Duration // rest since the end of the last visit of any crawl
 }
 
-// Reserve returns a permit for one visit to host, if the Decision is to Proceed. Else it is to
-// Postpone, for one of these reasons, which are asked in this order:
+// Reserve returns a permit for one visit to host if the Decision is to Proceed. Otherwise the
+// Decision is to Postpone, for the first of these reasons that applies:
 //
-//   - decorum.ReasonNetwork: the NetworkBreaker is open;
-//   - ReasonHostRest: the host is not due, or the rest after the crawl's own last visit in this
-//     process is not over;
-//   - ReasonHostBusy: the host rests, or has all its visits, or is kept for another crawl,
-//     because of other crawls;
-//   - ReasonRequestRate: the crawl's own limit of requests is reached;
-//   - ReasonAddressBusy: its address has all its visits, or rests, as far as that is known from
-//     an earlier visit.
+//   - decorum.ReasonNetwork: the NetworkBreaker is open.
+//   - decorum.ReasonHostRest: the host is not due by NotBefore, or it rests after this crawl's own
+//     last visit in this process.
+//   - decorum.ReasonHostBusy: because of other crawls the host rests, has all its visits, or is
+//     reserved.
+//   - decorum.ReasonRequestRate: the crawl has reached its own request rate.
+//   - decorum.ReasonAddressBusy: the address rests or has all its visits. Reserve knows the address
+//     only from an earlier visit to the host.
 //
-// A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and
-// SetNextVisitAndCountBytes.
+// After ReasonHostBusy and ReasonAddressBusy the host is on a waitlist: see TakeGrantedTurns. The
+// caller returns each permit, with ReleaseUnused if it sent nothing, otherwise with
+// ReleaseAfterTransfer and SetNextVisitAndCountBytes.
 func (l *Limiter) Reserve(now time.Time, host string, req PermitRequest) (Permit, decorum.Decision) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -163,14 +171,17 @@ func (l *Limiter) Reserve(now time.Time, host string, req PermitRequest) (Permit
 	return Permit{g}, decorum.Decision{}
 }
 
-// HostRestDecision returns to Postpone the visit to a host that has to rest for so long from now on.
+// HostRestDecision returns the Decision to Postpone a visit because its host rests for rest from
+// now on.
 func HostRestDecision(now time.Time, rest time.Duration) decorum.Decision {
 	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonHostRest, Until: now.Add(rest), Rest: rest}
 }
 
-// reserveLocked is Reserve while the NetworkBreaker lets a visit begin. It requires the lock.
+// reserveLocked implements Reserve after the NetworkBreaker has admitted the visit. The caller
+// holds SharedHosts.mu.
 func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (*issuedPermit, decorum.Decision) {
 	w := crawlHostKey{l, host}
+	// The store's due time is the first guard.
 	if remaining := req.NotBefore.Sub(now); remaining > 0 {
 		l.giveUpTurns(now, w)
 		return nil, HostRestDecision(now, remaining)
@@ -179,14 +190,19 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
 	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)
+	// If the rest is due to this crawl's own last visit, and no other crawl lengthens it, waiting
+	// for a turn would only keep others from theirs.
 	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
 		l.giveUpTurns(now, w)
 		return nil, HostRestDecision(now, p.dueAt.Sub(now))
 	}
+	// Take the slot of the host, or join its waitlist. While the host waits, its address can serve
+	// others.
 	if until, ok := p.acquireOrEnqueue(now, w); !ok {
 		l.passAddrTurn(now, w)
 		return nil, decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonHostBusy, Until: until}
 	}
+	// The limits that hosts share come last; if one refuses, the slot of the host goes back.
 	g := &issuedPermit{limiter: l, host: host, hostSlots: slots, addrBoundAt: now}
 	if d := l.acquireRateAndAddr(now, w, g); d.Action != decorum.Proceed {
 		p.removeActiveVisit(l)
@@ -196,8 +212,8 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 	return g, decorum.Decision{}
 }
 
-// acquireRateAndAddr takes for g what hosts share: a request of the crawl's, and a slot of
-// the address, if it is known. It requires the lock.
+// acquireRateAndAddr takes for g a request of the crawl's rate, and a slot of the host's last known
+// address. It takes both or neither. The caller holds SharedHosts.mu.
 func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPermit) decorum.Decision {
 	if l.requestRateLimiter != nil {
 		if wait := timeUntilToken(l.requestRateLimiter, now); wait > 0 {
@@ -216,8 +232,8 @@ func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPer
 	return decorum.Decision{}
 }
 
-// giveUpTurns lets others have the turns of a host that rests for a reason of its own.
-// It requires the lock.
+// giveUpTurns grants to others the turns of a host that could not use them, because it still rests.
+// The caller holds SharedHosts.mu.
 func (l *Limiter) giveUpTurns(now time.Time, w crawlHostKey) {
 	if p := l.sharedHosts.throttlesByHost[w.host]; p != nil && p.isGranted(w) {
 		p.removeWaiter(w)
@@ -226,15 +242,16 @@ func (l *Limiter) giveUpTurns(now time.Time, w crawlHostKey) {
 	l.passAddrTurn(now, w)
 }
 
-// passAddrTurn lets others have the turn of a host at its address. It requires
-// the lock.
+// passAddrTurn grants to others the turn that w has at its address, if it has one. The caller holds
+// SharedHosts.mu.
 func (l *Limiter) passAddrTurn(now time.Time, w crawlHostKey) {
 	if a := l.sharedHosts.throttlesByAddr[l.sharedHosts.lastAddrByHost[w]]; a != nil && a.isGranted(w) {
 		l.giveUpAddrTurn(now, w)
 	}
 }
 
-// ReleaseUnused takes back a permit whose visit is not made: nothing was sent.
+// ReleaseUnused takes back a permit whose visit sent nothing: neither the host nor the address
+// rests for it. A permit that was returned before is ignored.
 func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -249,9 +266,9 @@ func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
 	}
 }
 
-// ReleaseAfterTransfer takes back a permit at the end of the transfer, whatever came of it: the
-// address rests from then, and its slot is free for another host. What the host
-// itself is owed is for SetNextVisitAndCountBytes to say, when it is known.
+// ReleaseAfterTransfer takes back a permit at the end of the transfer, whether or not it succeeded.
+// The address rests from end on, and another host may then use its slot. The host keeps its slot
+// until SetNextVisitAndCountBytes sets its rest. A permit that was returned before is ignored.
 func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -265,8 +282,8 @@ func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
 	}
 }
 
-// endPermit takes a permit back, and records that a visit of the process has ended; false if
-// there is none, or it came back before.
+// endPermit marks g as returned and takes its visit out of the process's limits. It returns false
+// if g is nil or was returned before. The caller holds SharedHosts.mu.
 func (l *Limiter) endPermit(g *issuedPermit) bool {
 	if g == nil || g.ended {
 		return false
@@ -277,27 +294,28 @@ func (l *Limiter) endPermit(g *issuedPermit) bool {
 	return true
 }
 
-// SetNextVisitAndCountBytes keeps, at the end of a visit, what rest it has earned the host, and
-// counts the visit's bytes. The rest counts from the end of a visit, not from its
-// start (DELAY-12).
+// SetNextVisitAndCountBytes ends a visit: it sets the host's rest to next, unless another visit has
+// set a longer one, frees the host's slot, and charges bytes to the crawl's byte rate. The rest is
+// counted from the end of the visit, not from its start (DELAY-12).
 func (l *Limiter) SetNextVisitAndCountBytes(host string, next NextVisit, bytes int) {
 	end := next.Due.Add(-next.Delay)
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	if l.byteRateLimiter != nil {
+		// One reservation cannot exceed the burst.
 		for remaining := bytes; remaining > 0; remaining -= l.byteRateLimiter.Burst() {
 			l.byteRateLimiter.ReserveN(end, min(remaining, l.byteRateLimiter.Burst()))
 		}
 	}
 	p := l.sharedHosts.getOrCreateHost(end, host)
-	if next.Due.After(p.dueAt) { // else another visit of this host earned it a longer rest
+	if next.Due.After(p.dueAt) { // otherwise a concurrent visit has earned a longer rest
 		p.dueAt, p.dueSetBy = next.Due, l
 	}
 	p.recordVisitEnd(l, 0, end)
 }
 
-// timeUntilToken returns how long until lim lets one request begin: a year at most, then
-// it is asked again.
+// timeUntilToken returns how long until lim has a token for one request, at most 365 days: a rate
+// near 0 would overflow.
 func timeUntilToken(lim *rate.Limiter, now time.Time) time.Duration {
 	missing := 1 - lim.TokensAt(now)
 	if missing <= 0 {
@@ -307,30 +325,30 @@ func timeUntilToken(lim *rate.Limiter, now time.Time) time.Duration {
 	return time.Duration(min(wait, float64(maxDelay)))
 }
 
-// A Permit is the proof that a host was due. Only Limiter.Reserve makes a valid
-// one. Copies of it are the same permit.
+// A Permit proves that a host was due. Only Limiter.Reserve returns a valid one. Copies are the
+// same permit.
 type Permit struct{ issuedPermit *issuedPermit }
 
-// An issuedPermit is what Limiter remembers of a permit. It is guarded by the lock of
-// limits, but for the first three fields, which do not change.
+// An issuedPermit is the Limiter's record of a permit. SharedHosts.mu guards its fields except
+// limiter, host and hostSlots, which do not change.
 type issuedPermit struct {
 	limiter     *Limiter
 	host        string
-	hostSlots   int        // visits at a time that the crawl asked for
-	slotAddr    netip.Addr // whose slot the visit has; zero if none
-	addrBoundAt time.Time  // has it
-	probeRound  uint64     // of the probes of the NetworkBreaker, if it is one
-	ended       bool       // it came back
+	hostSlots   int        // PermitRequest.HostSlots, at least 1
+	slotAddr    netip.Addr // address whose slot the visit holds; zero: none
+	addrBoundAt time.Time  // when the visit got that slot
+	probeRound  uint64     // round of the NetworkBreaker's probes; 0: no probe
+	ended       bool       // the permit was returned
 }
 
-// Host returns the host that may be visited.
+// Host returns the host that the permit is for; "" for the zero Permit.
 func (p Permit) Host() string { return p.state().host }
 
-// HostSlots returns how many visits at a time the host may have, as the crawl sees it:
-// the PermitRequest's. It is 0 for a permit that is not valid.
+// HostSlots returns how many concurrent visits the crawl allows the host: PermitRequest.HostSlots.
+// It is 0 for the zero Permit.
 func (p Permit) HostSlots() int { return p.state().hostSlots }
 
-// state returns what was issued; for the zero Permit, what nothing else refers to.
+// state returns the Limiter's record, or an empty record for the zero Permit.
 func (p Permit) state() *issuedPermit {
 	if p.issuedPermit == nil {
 		return &issuedPermit{}
@@ -341,12 +359,11 @@ func (p Permit) state() *issuedPermit {
 // WasIssued reports whether p came from Limiter.Reserve.
 func (p Permit) WasIssued() bool { return p.issuedPermit != nil }
 
-// ClaimServerAddr says that the visit is about to use a connection to addr, and asks
-// whether that address, too, is due. It must be asked before anything is sent
-// over the connection, also over one that was kept open; asking again for the
-// same address changes nothing. It returns an error that carries a decorum.Decision, of
-// ReasonAddressBusy, if the address must not be visited now, or one of Kind
-// decorum.Unticketed if the permit is not valid or has come back.
+// ClaimServerAddr takes a slot of addr for the visit. A Fetcher must call it before it sends
+// anything over a connection to addr, including a connection that was kept open. Another call for
+// the same address changes nothing. If the address rests or has all its visits, the error carries a
+// decorum.Decision of ReasonAddressBusy. If the permit is invalid or was returned, the error is of
+// Kind decorum.Unticketed.
 func (p Permit) ClaimServerAddr(now time.Time, addr netip.Addr) error {
 	if p.issuedPermit == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}

@@ -10,11 +10,11 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A permitCall is one call of Request on the timeline of a test.
+// A permitCall is one call of Reserve on the timeline of a test.
 type permitCall struct {
 	at    time.Duration // after noon
 	host  string
-	due   time.Duration // what the store says, after noon
+	due   time.Duration // NotBefore, after noon
 	early time.Duration // 0: admitted
 }
 
@@ -27,13 +27,14 @@ func TestReserve(t *testing.T) {
 	})
 	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(11 * sec), Delay: 10 * sec}, 0)
 	checkPermits(t, l, []permitCall{
-		{sec, "b", 0, 0}, // another host is none of its business
+		{sec, "b", 0, 0}, // another host is not affected
 		{11 * sec, "a", 11 * sec, 0},
-		// The store forgot: the limiter did not.
+		// The store has lost the due time, but the Limiter remembers it.
 		{6 * sec, "a", 0, 5 * sec},
 		{11*sec - 2*time.Millisecond, "a", 0, 2 * time.Millisecond},
 	})
-	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(6 * sec), Delay: sec}, 0) // a shorter rest ends no longer one
+	// A shorter rest does not end a longer one.
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(6 * sec), Delay: sec}, 0)
 	checkPermits(t, l, []permitCall{{7 * sec, "a", 0, 4 * sec}})
 	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(31 * sec), Delay: 20 * sec}, 0)
 	checkPermits(t, l, []permitCall{{12 * sec, "a", 0, 19 * sec}, {31 * sec, "a", 31 * sec, 0}})
@@ -81,7 +82,7 @@ func TestRequestsPerSecond(t *testing.T) {
 			at += wait
 			continue
 		}
-		for range 3 { // more than was granted: the rest is refused
+		for range 3 { // more than AvailableVisits granted
 			if p, d := l.Reserve(now, "a", politeness.PermitRequest{NotBefore: now}); d.Action == decorum.Proceed {
 				began++
 				l.ReleaseUnused(noon, p)
@@ -93,8 +94,8 @@ func TestRequestsPerSecond(t *testing.T) {
 	}
 }
 
-// TestTinyRates: a rate of one request in years lets one through, and not all, because
-// the time until the next is longer than a Duration can be.
+// TestTinyRates: a rate of one request in years admits one request and refuses the next, although
+// the time until the next exceeds the range of a Duration.
 func TestTinyRates(t *testing.T) {
 	for _, rate := range []float64{1e-9, 1e-10, 1e-300} {
 		l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: rate, CrawlBytesPerSecond: rate})
@@ -112,7 +113,7 @@ func TestTinyRates(t *testing.T) {
 	if _, d := l.Reserve(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); d.Action != decorum.Proceed {
 		t.Fatal(d.Err())
 	}
-	l.SetRateShare(noon, 0) // all of it is for others
+	l.SetRateShare(noon, 0) // other processes have the whole rate
 	if _, d := l.Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); d.Action == decorum.Proceed {
 		t.Error("without a share of the rate a request is admitted")
 	}
@@ -140,12 +141,12 @@ func TestLimiterForgetsHostsThatAreDue(t *testing.T) {
 		l.SetNextVisitAndCountBytes(fmt.Sprint(i), politeness.NextVisit{Due: end.Add(sec), Delay: sec}, 0)
 	}
 	if n := l.HostCount(); n > 10_000 {
-		t.Errorf("remembers %d hosts of which 1,000 rest", n)
+		t.Errorf("remembers %d hosts, although only 1,000 rest", n)
 	}
 }
 
-// TestSlots: a host has no more visits at a time than its slots, even if the
-// store hands out more.
+// TestSlots: a host has no more concurrent visits than its slots, even if the store leases more
+// URLs.
 func TestSlots(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	admit := func(slots int, want bool) politeness.Permit {
@@ -163,11 +164,11 @@ func TestSlots(t *testing.T) {
 	admit(2, true)
 	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon}, 0)
 	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon}, 0)
-	admit(0, true) // none is out; 0 means one
+	admit(0, true) // no visit is under way; 0 slots mean 1
 	admit(0, false)
 }
 
-// TestAShortDelayEndsNoLongerOne: of two visits at a time one earned an hour.
+// TestAShortDelayEndsNoLongerOne: of two concurrent visits, one set a rest of an hour.
 func TestAShortDelayEndsNoLongerOne(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(time.Hour), Delay: time.Hour}, 0)

@@ -5,24 +5,26 @@ import (
 	"time"
 )
 
-// LocalOverloadLimiter limits how many visits a process makes at a time while its machine is too busy
-// for more. The limit is halved when visits suffer from it, and grows by one after as
-// many answered visits as it allows, as the window of a TCP connection does (RFC 5681).
-// It has no clock of its own. Its methods may be called concurrently.
+// A LocalOverloadLimiter limits how many visits a process makes at a time while its machine is
+// overloaded. An overload halves the limit. Each time that as many visits were answered as the
+// limit allows, the limit grows by one, like the congestion window of TCP (RFC 5681). It reads no
+// clock. Its methods may be called concurrently.
 type LocalOverloadLimiter struct {
-	mu               sync.Mutex // guards the fields below
-	inFlight         int        // visits that have a permit
+	mu               sync.Mutex // guards inFlight, concurrencyLimit, initialLimit and lastHalved
+	inFlight         int        // visits that hold a permit
 	concurrencyLimit float64    // 0: no limit
-	initialLimit     int        // visits in flight when the limit was first set: a limit this high is removed
-	lastHalved       time.Time  // when the limit was last halved
+	// initialLimit is the number of visits in flight when the limit was first set. A limit that
+	// grows back to it is removed.
+	initialLimit int
+	lastHalved   time.Time
 }
 
-// loadPollInterval is how long to wait when the limit permits no visit.
+// loadPollInterval is how long a crawl waits before it asks again while the limit permits no visit.
 const loadPollInterval = 100 * time.Millisecond
 
-// RecordOverload records that a visit begun at start failed because the machine was too
-// busy. A visit that began before the limit was halved is not evidence about the new
-// limit.
+// RecordOverload records that a visit that began at start failed because the machine was
+// overloaded. It ignores a visit that began before the limit was last halved, which says nothing
+// about the new limit.
 func (l *LocalOverloadLimiter) RecordOverload(now, start time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +39,7 @@ func (l *LocalOverloadLimiter) RecordOverload(now, start time.Time) {
 	l.lastHalved = now
 }
 
-// RecordAnswer records a visit that was answered while the machine was not too busy.
+// RecordAnswer records a visit that was answered while the machine was not overloaded.
 func (l *LocalOverloadLimiter) RecordAnswer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,14 +51,15 @@ func (l *LocalOverloadLimiter) RecordAnswer() {
 	}
 }
 
-// Limit returns how many visits may be made at a time; 0: no limit.
+// Limit returns how many visits may be made at a time, rounded down; 0: no limit.
 func (l *LocalOverloadLimiter) Limit() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int(l.concurrencyLimit)
 }
 
-// availableVisits returns how many of want visits may begin now, and, if none, how long to wait.
+// availableVisits returns how many of want visits may begin now. If that is 0, wait is how long to
+// wait.
 func (l *LocalOverloadLimiter) availableVisits(want int) (grant int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +72,8 @@ func (l *LocalOverloadLimiter) availableVisits(want int) (grant int, wait time.D
 	return grant, 0
 }
 
-// addInFlight records that n visits have a permit, or that -n permits were returned.
+// addInFlight adds n to the number of visits that hold a permit. n is negative if permits were
+// returned.
 func (l *LocalOverloadLimiter) addInFlight(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +83,8 @@ func (l *LocalOverloadLimiter) addInFlight(n int) {
 // NetworkBreaker returns the circuit breaker of the process.
 func (l *Limiter) NetworkBreaker() *NetworkBreaker { return l.sharedHosts.breaker }
 
-// LocalOverloadLimiter returns the process's limit of concurrent visits while its machine is too busy.
+// LocalOverloadLimiter returns the process's limit of concurrent visits for a machine that is
+// overloaded.
 func (l *Limiter) LocalOverloadLimiter() *LocalOverloadLimiter {
 	return &l.sharedHosts.localOverloadLimiter
 }

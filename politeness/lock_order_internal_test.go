@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLockOrder: what is locked while the lock of SharedHosts is held cannot reach what takes
-// that lock: no field of it, nor of what it refers to, leads there.
+// TestLockOrder checks that the types locked under SharedHosts.mu cannot reach a type that takes
+// SharedHosts.mu: no field of theirs leads there, directly or through other fields.
 func TestLockOrder(t *testing.T) {
 	takesLock := map[reflect.Type]bool{reflect.TypeFor[SharedHosts](): true, reflect.TypeFor[Limiter](): true, reflect.TypeFor[Brakes](): true}
 	for _, inner := range []reflect.Type{reflect.TypeFor[NetworkBreaker](), reflect.TypeFor[LocalOverloadLimiter]()} {

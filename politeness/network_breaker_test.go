@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A breakerFixture is a NetworkBreaker, the Limiter that it is of, and the time.
+// A breakerFixture holds the Limiter of a NetworkBreaker and the time of the test.
 type breakerFixture struct {
 	t      *testing.T
 	limits *politeness.Limiter
@@ -23,13 +23,13 @@ func newBreakerFixture(t *testing.T) *breakerFixture {
 
 func (c *breakerFixture) advance(d time.Duration) { c.now = c.now.Add(d) }
 
-// failVisit has a visit to a host fail that began at the moment.
+// failVisit records a failed visit to host that begins and ends now.
 func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.UndecidedFailure {
 	failure := politeness.UnansweredVisit{Host: host, Start: c.now, MachineFaultLikelihood: e, MachineFaultReason: "the test says so"}
 	return c.limits.NetworkBreaker().RecordFailure(c.now, failure)
 }
 
-// failDomains has hosts of so many domains fail, and returns their doubts.
+// failDomains records failed visits to hosts of n domains, and returns the UndecidedFailures.
 func (c *breakerFixture) failDomains(domains int) (pending []*politeness.UndecidedFailure) {
 	for i := range domains {
 		pending = append(pending, c.failVisit(fmt.Sprintf("www.site%d.test", i), politeness.PossiblyMachine))
@@ -41,15 +41,15 @@ func (c *breakerFixture) recordAnswer(host string) {
 	c.limits.NetworkBreaker().RecordAnswer(host, c.now)
 }
 
-// wantFault fails the test unless the verdict on a doubt is so.
+// wantFault fails the test unless the failure is charged as want says.
 func (c *breakerFixture) wantFault(d *politeness.UndecidedFailure, want politeness.FaultAttribution) {
 	c.t.Helper()
 	if got, _, _ := d.DecideFault(c.now); got != want {
-		c.t.Errorf("after %v: verdict %d, want %d", c.now.Sub(noon), got, want)
+		c.t.Errorf("after %v: charged to %d, want %d", c.now.Sub(noon), got, want)
 	}
 }
 
-// wantOpen fails the test unless the breaker is open, or closed.
+// wantOpen fails the test unless the breaker's state is want.
 func (c *breakerFixture) wantOpen(want bool) {
 	c.t.Helper()
 	if s := c.limits.NetworkBreaker().State(); s.Open != want {
@@ -74,7 +74,7 @@ func TestBreakerDecides(t *testing.T) {
 	})
 	t.Run("many hosts are not", func(t *testing.T) {
 		c := newBreakerFixture(t)
-		c.failDomains(7) // by which it knows that there are many
+		c.failDomains(7) // shows the breaker that there are many domains
 		pending := c.failDomains(8)
 		c.advance(2 * time.Second)
 		c.wantFault(pending[7], undecided)
@@ -128,8 +128,8 @@ func TestBreakerDecides(t *testing.T) {
 	})
 }
 
-// TestBreakerPauses: pauses grow to a minute, two probes end each, and the first answer
-// ends them all. Where no host ever answers, the hosts are to blame after five minutes.
+// TestBreakerPauses: pauses grow up to a minute, each ends with two probes, and the first answer
+// ends the outage. If no host ever answers, hosts are charged after five minutes.
 func TestBreakerPauses(t *testing.T) {
 	c := newBreakerFixture(t)
 	c.wantFault(c.failVisit("a.test", politeness.CertainlyMachine), politeness.MachineFault)
@@ -156,7 +156,7 @@ func TestBreakerPauses(t *testing.T) {
 		c.wantFault(c.failVisit("b.test", politeness.CertainlyMachine), politeness.MachineFault)
 		c.limits.ReleaseUnused(c.now, p)
 	}
-	c.limits.NetworkBreaker().RecordAnswer("a.test", noon) // it had its descriptor before there were none left
+	c.limits.NetworkBreaker().RecordAnswer("a.test", noon) // it got its descriptor before they ran out
 	c.wantOpen(true)
 	c.advance(time.Minute)
 	c.recordAnswer("a.test")
@@ -182,8 +182,8 @@ func TestBreakerPauses(t *testing.T) {
 	}
 }
 
-// TestLoad: the limit is halved once for the visits that were under way together, grows
-// by one for as many answers as it allows, and is dropped in the end.
+// TestLoad: visits that were under way together halve the limit once. It grows by one for as many
+// answers as it allows, and is removed when it has grown back.
 func TestLoad(t *testing.T) {
 	c := newBreakerFixture(t)
 	load := c.limits.LocalOverloadLimiter()
@@ -232,7 +232,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestAnsweredAllocates: an answer of a host that has answered before allocates nothing.
+// TestAnsweredAllocates: RecordAnswer allocates nothing for a host that has answered before.
 func TestAnsweredAllocates(t *testing.T) {
 	c := newBreakerFixture(t)
 	for _, host := range []string{"www.site.test", "localhost", "127.0.0.1", "[2001:db8::1]"} {
@@ -242,8 +242,8 @@ func TestAnsweredAllocates(t *testing.T) {
 	}
 }
 
-// TestProbesOfUnansweredHosts: probes of hosts that never answered do not make pauses longer where
-// other hosts have answered: the next probe may be of one of these.
+// TestProbesOfUnansweredHosts: failed probes of hosts that never answered do not lengthen the
+// pauses if other hosts have answered: the next probe may be of one of those.
 func TestProbesOfUnansweredHosts(t *testing.T) {
 	c := newBreakerFixture(t)
 	c.recordAnswer("good.test")

@@ -15,18 +15,19 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Brakes are the brakes in force, one a host; those of a domain besides. Crawls
-// of one process share them, and act at once when they change. The zero Brakes
-// are none. Methods may be called at the same time; those that change nothing on
-// nil, too.
+// Brakes holds the brakes in force, at most one for each host name. Crawls of one process share it
+// and react to changes at once. The zero Brakes is empty. Methods may be called concurrently;
+// methods that change nothing may be called on nil.
 type Brakes struct {
-	mu              sync.Mutex // held while brakes change, and watchers are told
-	brakes          atomic.Pointer[map[string]Brake]
-	changeCallbacks map[*func()]struct{}
+	// mu guards changeCallbacks, and serialises changes of brakes with the callbacks that report
+	// them. It is held while callbacks run.
+	mu              sync.Mutex
+	brakes          atomic.Pointer[map[string]Brake] // by host; the map is never changed, only replaced
+	changeCallbacks map[*func()]struct{}             // the functions of NotifyOnChange
 }
 
-// Set puts a brake on, in place of that of the same host, if there is one. When
-// it returns, all who watch have been told.
+// Set puts a brake on its host, replacing the host's brake if there is one. All callbacks of
+// NotifyOnChange have returned when it returns. It returns the error of b.Validate.
 func (bs *Brakes) Set(b Brake) error {
 	if err := b.Validate(); err != nil {
 		return err
@@ -35,7 +36,7 @@ func (bs *Brakes) Set(b Brake) error {
 	return nil
 }
 
-// Remove takes the brake of a host off, and reports whether there was one.
+// Remove removes the brake of host, and reports whether there was one.
 func (bs *Brakes) Remove(host string) (lifted bool) {
 	bs.update(func(brakes map[string]Brake) {
 		_, lifted = brakes[host]
@@ -44,8 +45,8 @@ func (bs *Brakes) Remove(host string) (lifted bool) {
 	return lifted
 }
 
-// Replace puts these brakes on and takes all others off. If one of them makes no
-// sense it changes nothing.
+// Replace replaces all brakes. If one of them is invalid it changes nothing and returns the error
+// of Validate.
 func (bs *Brakes) Replace(all []Brake) error {
 	for _, b := range all {
 		if err := b.Validate(); err != nil {
@@ -61,7 +62,8 @@ func (bs *Brakes) Replace(all []Brake) error {
 	return nil
 }
 
-// update changes a copy of the brakes, so that ForHost needs no lock, and tells of it.
+// update applies edit to a copy of the brakes, so that ForHost needs no lock, and runs the
+// callbacks.
 func (bs *Brakes) update(edit func(map[string]Brake)) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
@@ -76,6 +78,7 @@ func (bs *Brakes) update(edit func(map[string]Brake)) {
 	}
 }
 
+// snapshot returns the brakes in force, by host. The caller must not change the map.
 func (bs *Brakes) snapshot() map[string]Brake {
 	if bs == nil {
 		return nil
@@ -86,7 +89,7 @@ func (bs *Brakes) snapshot() map[string]Brake {
 	return nil
 }
 
-// All returns the brakes by host, those that have expired too.
+// All returns the brakes sorted by host, including those that have expired.
 func (bs *Brakes) All() []Brake {
 	brakes := bs.snapshot()
 	all := make([]Brake, 0, len(brakes))
@@ -96,14 +99,15 @@ func (bs *Brakes) All() []Brake {
 	return all
 }
 
-// ForHost returns the brake that holds for a host at now: of those of the host and of
-// its domains the one that stops, the most specific if there are several, or else
-// the one with the longest delay.
+// ForHost returns the brake that applies to host at now, out of the unexpired brakes of the host
+// and of its domains. A brake that stops takes precedence, the most specific one first; otherwise
+// the longest delay applies.
 func (bs *Brakes) ForHost(host string, now time.Time) (strictest Brake, ok bool) {
 	brakes := bs.snapshot()
 	if len(brakes) == 0 {
 		return Brake{}, false
 	}
+	// Visit the host and then its parent domains, from the most specific one.
 	for name, more := host, true; more; _, name, more = strings.Cut(name, ".") {
 		b, found := brakes[name]
 		switch {
@@ -117,7 +121,8 @@ func (bs *Brakes) ForHost(host string, now time.Time) (strictest Brake, ok bool)
 	return strictest, ok
 }
 
-// CheckStopped says whether a brake stops the host at now: then its Decision is to Suspend.
+// CheckStopped returns the Decision to Suspend if a brake stops host at now, otherwise the Decision
+// to Proceed.
 func (bs *Brakes) CheckStopped(host string, now time.Time) decorum.Decision {
 	if b, ok := bs.ForHost(host, now); ok && b.Stop {
 		return b.Decision(b.Until)
@@ -125,8 +130,9 @@ func (bs *Brakes) CheckStopped(host string, now time.Time) decorum.Decision {
 	return decorum.Decision{}
 }
 
-// NotifyOnChange has notify called after each change, before Set, Remove or Replace returns,
-// until stop is called. It must not block, and must not change brakes.
+// NotifyOnChange registers a callback, which each change of the brakes calls before Set, Remove or
+// Replace returns, until stop is called. notify runs while the lock of Brakes is held: it must not
+// block, and must not call stop, Set, Remove, Replace or NotifyOnChange. It may read the brakes.
 func (bs *Brakes) NotifyOnChange(notify func()) (stop func()) {
 	if bs == nil {
 		return func() {}
@@ -144,24 +150,25 @@ func (bs *Brakes) NotifyOnChange(notify func()) (stop func()) {
 	}
 }
 
-// A Brake is the word of somebody, a site's owner say, that a host is to be
-// visited more slowly than the crawl would, or not at all.
+// A Brake is an order, for example of a site's owner, to visit a host more slowly than the crawl
+// would, or not at all.
 type Brake struct {
 	Host               string        // as decorum.Origin.Host spells it
-	IncludesSubdomains bool          // it holds for all subdomains of Host too
-	Stop               bool          // no visits; those under way are broken off
-	Delay              time.Duration // else: the least rest between visits, which are made one at a time
-	Reason             string        // for people
-	By                 string        // who said so, for people
-	Since              time.Time     // for people
-	Until              time.Time     // it holds before; zero: for good
+	IncludesSubdomains bool          // the brake applies to all subdomains of Host too
+	Stop               bool          // no visits; those under way are cancelled
+	Delay              time.Duration // if Stop is not set: least rest between visits, one at a time
+	Reason             string        // shown to people
+	By                 string        // who ordered it; shown to people
+	Since              time.Time     // when it was ordered; shown to people
+	Until              time.Time     // the brake applies before Until; zero: for good
 }
 
-// maxBrakeDelay bounds Brake.Delay: who wants a longer rest wants a stop.
+// maxBrakeDelay bounds Brake.Delay. A longer rest is expressed by Stop.
 const maxBrakeDelay = 365 * 24 * time.Hour
 
-// Validate reports a brake that makes no sense: one for what is no host, or one
-// that neither stops nor slows, or does both.
+// Validate returns an error if Host is not a host in the spelling of decorum.Origin.Host, if an IP
+// address is to include subdomains, if Delay is negative or longer than 365 days, or if the brake
+// does not do exactly one of stopping and slowing.
 func (b Brake) Validate() error {
 	u, err := decorum.ParseURL("http://" + b.Host + "/")
 	switch {
@@ -185,10 +192,10 @@ func isIPAddress(host string) bool {
 	return err == nil
 }
 
-// Expired reports whether the brake no longer holds at now.
+// Expired reports whether the brake has ended by now.
 func (b Brake) Expired(now time.Time) bool { return !b.Until.IsZero() && !now.Before(b.Until) }
 
-// brakeJSON is a Brake as JSON has it: a Delay is written "1m30s".
+// brakeJSON is the JSON form of a Brake: Delay is written "1m30s".
 type brakeJSON struct {
 	Host               string    `json:"host"`
 	IncludesSubdomains bool      `json:"domain,omitempty"`
@@ -200,8 +207,8 @@ type brakeJSON struct {
 	Until              time.Time `json:"until,omitzero"`
 }
 
-// MarshalJSON writes the fields by their names in small letters, those that are
-// not set left out, and Delay as time.Duration prints it.
+// MarshalJSON writes the fields of brakeJSON without the unset ones. IncludesSubdomains is named
+// "domain", and Delay has the form of time.Duration.String.
 func (b Brake) MarshalJSON() ([]byte, error) {
 	j := brakeJSON{Host: b.Host, IncludesSubdomains: b.IncludesSubdomains, Stop: b.Stop, Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Until}
 	if b.Delay != 0 {
@@ -210,7 +217,7 @@ func (b Brake) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It does not validate.
+// UnmarshalJSON reads what MarshalJSON writes. It does not validate the brake.
 func (b *Brake) UnmarshalJSON(data []byte) error {
 	var j brakeJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -225,8 +232,9 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Decision returns the Decision for a host that the brake keeps from being visited until then, or,
-// if that is zero, until the brakes change: to Suspend if it stops the host, else to Postpone.
+// Decision returns the Decision for a host that the brake applies to: to Suspend if the brake stops
+// the host, otherwise to Postpone. It holds until the given time; zero means until the brakes
+// change.
 func (b Brake) Decision(until time.Time) decorum.Decision {
 	d := decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonBrake, Until: until, Rule: b.Host,
 		Detail: b.Reason, Cause: &brakedError{b, until}}
@@ -236,7 +244,7 @@ func (b Brake) Decision(until time.Time) decorum.Decision {
 	return d
 }
 
-// BrakeOf returns the brake that made a Decision; false if none did.
+// BrakeOf returns the brake that caused d, and false if d has another cause.
 func BrakeOf(d decorum.Decision) (Brake, bool) {
 	if e, ok := errors.AsType[*brakedError](d.Cause); ok {
 		return e.brake, true
@@ -244,13 +252,13 @@ func BrakeOf(d decorum.Decision) (Brake, bool) {
 	return Brake{}, false
 }
 
-// A brakedError is the cause of a Decision of a brake.
+// A brakedError is the Cause of a brake's Decision.
 type brakedError struct {
 	brake Brake
 	until time.Time // see Brake.Decision
 }
 
-// Error says whose brake it is, until when, and why.
+// Error names the braked host, the end of the Decision and the reason.
 func (e *brakedError) Error() string {
 	s := "a brake slows " + e.brake.Host
 	if e.brake.Stop {

@@ -38,7 +38,7 @@ func TestBrakeFor(t *testing.T) {
 		{host: "www.example.com", delay: time.Minute},
 		{host: "a.example.com", delay: time.Hour},
 		{host: "b.example.com", delay: time.Minute},
-		{host: "c.a.example.com", delay: time.Minute}, // the hour is of one host
+		{host: "c.a.example.com", delay: time.Minute}, // the hour applies to another host only
 		{host: "shut.example.com", stop: true, reason: "outer"},
 		{host: "x.shut.example.com", stop: true, reason: "inner"},
 		{host: "y.shut.example.com", stop: true, reason: "outer"},
@@ -54,10 +54,10 @@ func TestBrakeFor(t *testing.T) {
 		}
 		d := bs.CheckStopped(tt.host, noon)
 		if err := d.Err(); (d.Action == decorum.Suspend && d.Reason == decorum.ReasonBrake) != tt.stop || errors.Is(err, decorum.NotDue) != tt.stop {
-			t.Errorf("%s: Stopped says %v", tt.host, err)
+			t.Errorf("%s: CheckStopped: %v", tt.host, err)
 		}
 		if by, braked := politeness.BrakeOf(d); braked != tt.stop || braked && (by != b || d.Rule != b.Host) {
-			t.Errorf("%s: the decision is of the brake %+v, %t", tt.host, by, braked)
+			t.Errorf("%s: BrakeOf returns %+v, %t", tt.host, by, braked)
 		}
 	}
 	if bs.CheckStopped("until.test", noon.Add(-1)).Action == decorum.Proceed {
@@ -128,7 +128,7 @@ func TestBrakesAsJSON(t *testing.T) {
 	}
 }
 
-// TestBrakesNotifyAtOnce: before Set returns, and no longer than they are watched.
+// TestBrakesNotifyAtOnce: callbacks run before Set returns, and no longer after stop.
 func TestBrakesNotifyAtOnce(t *testing.T) {
 	var bs politeness.Brakes
 	notified := 0
@@ -175,7 +175,7 @@ func TestBrakesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// BenchmarkBrakesFor is what a visit pays where brakes are on, of other hosts.
+// BenchmarkBrakesFor measures what a visit pays while brakes of other hosts are in force.
 func BenchmarkBrakesFor(b *testing.B) {
 	var bs politeness.Brakes
 	if err := bs.Set(politeness.Brake{Host: "other.test", Stop: true}); err != nil {

@@ -12,45 +12,45 @@ import (
 	"github.com/decorum-crawler/decorum/internal/backoff"
 )
 
-// NoDelay as a Policy's Delay asks for no rest of its own between visits: for
-// servers of one's own. Crawl-delay, Retry-After and back-off hold all the same.
+// NoDelay as Policy.Delay sets no delay between visits. It is meant for your own servers.
+// Crawl-delay, Retry-After, back-off and the adaptive delay still apply.
 const NoDelay time.Duration = -1
 
-// A Policy is how polite to be. Its zero value is polite: each field says what
-// zero means. There is no value that turns politeness off.
+// A Policy is the configured politeness of a crawl. The zero Policy is polite: each field documents
+// its default. No value turns politeness off.
 type Policy struct {
-	// Delay is the rest between the end of one visit to a host and the start
-	// of the next. Default 1 s.
+	// Delay is the rest between the end of one visit to a host and the start of the next. Default
+	// 1 s.
 	Delay time.Duration
-	// AdaptiveFactor makes the rest at least so many times as long as the last visit
-	// took. Default 1; negative: off.
+	// AdaptiveFactor makes the rest at least this many times as long as the last visit took.
+	// Default 1; negative: off; at most 1000.
 	AdaptiveFactor float64
-	// Concurrency is how many visits a host gets at a time. Default 1. Where a
-	// Crawl-delay is in force it is always 1 (DELAY-12).
+	// Concurrency is how many visits a host gets at a time. Default 1. It is always 1 where a
+	// Crawl-delay is in force (DELAY-12).
 	Concurrency int
-	// MaxCrawlDelay is the longest Crawl-delay the crawl waits for: a host that
-	// asks for more is set aside, never visited faster. Default 1 h.
+	// MaxCrawlDelay is the longest Crawl-delay that the crawl waits for. A host that demands more
+	// is suspended, never visited faster. Default 1 h.
 	MaxCrawlDelay time.Duration
-	// InitialBackoff is the rest after a first failure; it doubles with each further
-	// one in a row up to MaxBackoff, and halves with each success. Defaults
-	// 5 s, 1 h.
+	// InitialBackoff is the rest after a first failure. It doubles with each further consecutive
+	// failure up to MaxBackoff, and halves with each success. Defaults 5 s and 1 h.
 	InitialBackoff, MaxBackoff time.Duration
-	// MaxRetryAfter is the longest Retry-After the crawl waits for: a host that
-	// asks for more is set aside, never visited sooner. Default 24 h.
+	// MaxRetryAfter is the longest Retry-After that the crawl waits for. A host that demands more
+	// is suspended, never visited sooner. Default 24 h.
 	MaxRetryAfter time.Duration
-	// VisitWindow is when hosts are visited. Default: always.
+	// VisitWindow holds the hours in which hosts are visited. Default: always.
 	VisitWindow Window
-	// HostOverrides says otherwise of single hosts.
+	// HostOverrides replaces settings of single hosts, by decorum.Origin.Host.
 	HostOverrides map[string]HostOverride
-	// JitterSeed makes the back-off of this crawl another than that of others. Chance in
-	// it is the same for the same JitterSeed, host or URL, and number of failures, so that
-	// a crawl which is played again goes as it went.
+	// JitterSeed gives this crawl's back-off a random part of its own. The random part is a
+	// function of JitterSeed, of the host or URL, and of the number of failures, so that a replayed
+	// crawl takes the same course.
 	JitterSeed uint64
-	// JitterFunc returns a number in [0, 1) that spreads back-off; nil: chance, by JitterSeed.
+	// JitterFunc returns a number in [0, 1) that spreads back-off. If it is nil, JitterSeed
+	// determines the number.
 	JitterFunc func() float64
 }
 
-// Validate reports a policy that makes no sense.
+// Validate returns an error if a field of the policy or of a HostOverride is out of range.
 func (p Policy) Validate() error {
 	switch {
 	case p.Delay < NoDelay:
@@ -63,6 +63,7 @@ func (p Policy) Validate() error {
 		return errors.New("durations must not be negative")
 	}
 	for host, o := range p.HostOverrides {
+		// An override obeys the limits of the fields that it replaces.
 		q := Policy{}
 		overrideIfSet(&q.Delay, o.Delay)
 		overrideIfSet(&q.AdaptiveFactor, o.AdaptiveFactor)
@@ -74,7 +75,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// WithDefaults returns the policy with each zero field set to what it means.
+// WithDefaults returns the policy with each zero field set to its default.
 func (p Policy) WithDefaults() Policy {
 	p.Delay = cmp.Or(p.Delay, time.Second)
 	p.AdaptiveFactor = cmp.Or(p.AdaptiveFactor, 1)
@@ -86,33 +87,33 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// A FinishedVisit is what one request to a host was like.
+// A FinishedVisit describes one request to a host and its answer.
 type FinishedVisit struct {
 	Host                string        // as decorum.Origin.Host spells it
-	Start, End          time.Time     // of the request, and of its answer
-	Status              int           // 0: no answer came (refused, reset, timed out)
-	RetryAfter          time.Duration // of the answer, counted from End: decorum.Response.RetryAfter
-	CrawlDelay          time.Duration // what robots.txt asks for; 0: nothing
-	ConsecutiveFailures int           // failures in a row before this visit
+	Start, End          time.Time     // start of the request and end of its answer
+	Status              int           // HTTP status; 0: no answer (refused, reset, timed out)
+	RetryAfter          time.Duration // decorum.Response.RetryAfter, counted from End
+	CrawlDelay          time.Duration // the Crawl-delay of robots.txt; 0: none
+	ConsecutiveFailures int           // before this visit
 }
 
-// signalsOverload reports whether the answer is a sign of a server in trouble
-// (DELAY-13): none at all, 429, or 5xx. Other 4xx say nothing of it (DELAY-14).
+// signalsOverload reports whether the result suggests a server in trouble (DELAY-13): no answer,
+// 429, or 5xx. Other 4xx statuses do not suggest it (DELAY-14).
 func (v FinishedVisit) signalsOverload() bool {
 	return v.Status == 0 || v.Status == http.StatusTooManyRequests || v.Status >= 500
 }
 
-// A NextVisit is what a host is owed after a visit.
+// A NextVisit says when, and how many at a time, visits to a host may begin after a visit.
 type NextVisit struct {
-	Due                 time.Time     // no visit begins before
-	Delay               time.Duration // Due less the end of the visit
-	HostSlots           int           // visits at a time
-	ConsecutiveFailures int           // failures in a row, this visit included
+	Due                 time.Time     // earliest start of the next visit
+	Delay               time.Duration // time from the end of the visit to Due
+	HostSlots           int           // concurrent visits that the host allows
+	ConsecutiveFailures int           // including this visit; a success halves the back-off by subtracting one
 }
 
-// NextVisit returns the rest that v earns the host: from the end of the visit, the
-// longest of the policy's delay, Crawl-delay, adaptive delay, Retry-After and
-// back-off. A shorter Crawl-delay speeds nothing up (DELAY-03).
+// NextVisit returns the rest of the host after v. The rest begins at v.End, and is the longest of
+// the policy's Delay, the Crawl-delay, the adaptive delay, Retry-After and back-off. A shorter
+// Crawl-delay makes no visit earlier (DELAY-03).
 func (p Policy) NextVisit(v FinishedVisit) NextVisit {
 	p = p.WithDefaults()
 	next := NextVisit{HostSlots: p.Concurrency, ConsecutiveFailures: max(v.ConsecutiveFailures-1, 0)}
@@ -128,16 +129,17 @@ func (p Policy) NextVisit(v FinishedVisit) NextVisit {
 	return next
 }
 
-// maxRequiredDelay bounds what a host can ask for, so that nobody's sums overflow.
+// maxDelay bounds the delay that a host can demand, so that sums of a time and a delay do not
+// overflow.
 const maxDelay = 365 * 24 * time.Hour
 
-// adaptiveDelay returns the rest that a slow answer asks for.
+// adaptiveDelay returns AdaptiveFactor times the duration of v.
 func (p Policy) adaptiveDelay(v FinishedVisit) time.Duration {
 	return time.Duration(max(p.AdaptiveFactor, 0) * float64(v.End.Sub(v.Start)))
 }
 
-// backoffDelay returns the rest of a host, or URL, after so many strikes: between once
-// and one and a quarter times InitialBackoff × 2^(strikes-1), at most MaxBackoff.
+// backoffDelay returns the rest of a host or URL after consecutive failures: between 1 and 1¼ times
+// InitialBackoff × 2^(failures-1), at most MaxBackoff.
 func (p Policy) backoffDelay(key string, failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -147,7 +149,8 @@ func (p Policy) backoffDelay(key string, failures int) time.Duration {
 	return min(d, p.MaxBackoff)
 }
 
-// drawJitterFraction returns a number in [0, 1).
+// drawJitterFraction returns a number in [0, 1) from JitterFunc, or from JitterSeed, key and
+// failures.
 func (p Policy) drawJitterFraction(key string, failures int) float64 {
 	if p.JitterFunc != nil {
 		return p.JitterFunc()
@@ -157,41 +160,40 @@ func (p Policy) drawJitterFraction(key string, failures int) float64 {
 	return rand.New(rand.NewPCG(p.JitterSeed^h.Sum64(), uint64(failures))).Float64()
 }
 
-// failuresUntilMaxBackoff returns after how many strikes back-off is as long as it gets. More
-// are not counted: they would only keep a host that is well again waiting.
+// failuresUntilMaxBackoff returns after how many failures back-off reaches MaxBackoff. More
+// failures are not counted: they would only delay a host that has recovered.
 func (p Policy) failuresUntilMaxBackoff() int {
 	n := 1
-	for d := p.InitialBackoff; 0 < d && d < p.MaxBackoff; d *= 2 { // it may overflow
+	for d := p.InitialBackoff; 0 < d && d < p.MaxBackoff; d *= 2 { // d may overflow
 		n++
 	}
 	return n
 }
 
-// RetryDelay returns when the page at url, which failed, is asked for again, at the
-// earliest, after so many failed visits of its own.
+// RetryDelay returns the least delay before another visit to the page at url after attempts failed
+// visits to it.
 func (p Policy) RetryDelay(url string, attempts int) time.Duration {
 	return p.WithDefaults().backoffDelay(url, attempts)
 }
 
-// A HostOverride is what a Policy says otherwise of one host. What is nil is as
-// for all hosts. What a host asks for itself, by Crawl-delay, Retry-After or
-// failing, holds all the same.
+// A HostOverride replaces settings of a Policy for one host. A nil field keeps the Policy's
+// setting. What the host demands itself, by Crawl-delay, Retry-After or failures, still applies.
 type HostOverride struct {
-	Delay          *time.Duration // as Policy.Delay
-	AdaptiveFactor *float64       // as Policy.AdaptiveFactor
-	Concurrency    *int           // as Policy.Concurrency
-	VisitWindow    *Window        // as Policy.VisitWindow
-	Reason         string         // for people
-	Expires        time.Time      // it holds before; zero: for good
+	Delay          *time.Duration // see Policy.Delay
+	AdaptiveFactor *float64       // see Policy.AdaptiveFactor
+	Concurrency    *int           // see Policy.Concurrency
+	VisitWindow    *Window        // see Policy.VisitWindow
+	Reason         string         // shown to people
+	Expires        time.Time      // the override applies before Expires; zero: for good
 }
 
-// Expired reports whether the override no longer holds at now.
+// Expired reports whether the override has ended by now.
 func (o HostOverride) Expired(now time.Time) bool {
 	return !o.Expires.IsZero() && !now.Before(o.Expires)
 }
 
-// ForHost returns the policy for host at now: with its HostOverride, if there is one
-// that has not expired. Zero fields are set to what they mean.
+// ForHost returns the policy for host at now: with the host's override, unless that has expired,
+// and with defaults for zero fields.
 func (p Policy) ForHost(host string, now time.Time) Policy {
 	if o, ok := p.HostOverrides[host]; ok && !o.Expired(now) {
 		overrideIfSet(&p.Delay, o.Delay)
@@ -202,7 +204,7 @@ func (p Policy) ForHost(host string, now time.Time) Policy {
 	return p.WithDefaults()
 }
 
-// overrideIfSet gives field the value, if there is one.
+// overrideIfSet sets field to *value unless value is nil.
 func overrideIfSet[T any](field, value *T) {
 	if value != nil {
 		*field = *value

@@ -114,8 +114,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Chance is the same for the same seed, host and number of failures, another for
-// any other, and spreads over the whole quarter.
+// The random part of back-off is the same for the same seed, host and number of failures, differs
+// for any other, and is spread over the whole quarter.
 func TestJitterIsOfItsSeed(t *testing.T) {
 	delay := func(seed uint64, host string, failures int) time.Duration {
 		p := politeness.Policy{JitterSeed: seed, MaxBackoff: 1000 * time.Hour}

@@ -9,47 +9,50 @@ import (
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
-// pruneThreshold is how many hosts, or addresses, are remembered before those that are
-// due anyway begin to be forgotten.
+// pruneThreshold is the size of a table of hosts or addresses from which on entries that no longer
+// delay a visit are dropped.
 const pruneThreshold = 4096
 
-// SharedHosts is what is known, in one process, of hosts and of the addresses that
-// they share: the second guard of every rest. Crawls that visit the same hosts
-// share one, each by its own NewLimiter. Then a host is visited at the pace of the
-// slowest of those that visit it at the same time, who was turned away since the
-// last visit goes before who had it, and what a visit of one has earned holds
-// for all. Its methods may be called at the same time.
+// SharedHosts holds the hosts and addresses that the crawls of a process share. Each crawl has its
+// own Limiter from NewLimiter. A host is then visited at the pace of the slowest of the crawls that
+// visit it at the same time. A crawl that was refused since the last visit goes before the crawl
+// that made it, and the rest after a visit applies to all crawls. Its methods may be called
+// concurrently.
 type SharedHosts struct {
-	// mu guards the fields below, the table of hosts and that of addresses, each visitThrottle
-	// in them with its line of those who wait, and what is said to be guarded by it in each
-	// Limiter and permit. Every method of a Limiter or a Permit that uses them takes it once, and
-	// holds it to its end. See the package comment for the order of locks.
-	mu               sync.Mutex
-	crawlCount       int           // that have NewLimiter
-	maxDemandedDelay time.Duration // the longest that any of them has asked for: a visit matters for so long
+	// mu guards every field of SharedHosts, the visitThrottles in throttlesByHost and
+	// throttlesByAddr, the mutable fields of each Limiter, and those of each issuedPermit. A method
+	// of a Limiter or a Permit takes mu once and holds it until the method returns. See the package
+	// comment for the order of locks.
+	mu         sync.Mutex
+	crawlCount int // number of calls of NewLimiter
+	// maxDemandedDelay is the longest delay that any crawl has required. A host is remembered for
+	// that long after its last visit.
+	maxDemandedDelay time.Duration
 
-	throttlesByHost map[string]*visitThrottle
-	hostPruneSize   int // so many hosts, and those that are due anyway are forgotten
+	throttlesByHost map[string]*visitThrottle // by decorum.Origin.Host
+	hostPruneSize   int                       // size of throttlesByHost at which it is next pruned
 
-	throttlesByAddr map[netip.Addr]*visitThrottle // those in use, and those that rest
-	lastAddrByHost  map[crawlHostKey]netip.Addr   // of hosts that were visited, or turned away there
-	addrPruneSize   int                           // so many homes, and those of no further use are forgotten
-	hasAddrLimits   bool                          // some crawl limits the visits to an address
-	limitsLoopback  bool                          // to loopback addresses too
+	throttlesByAddr map[netip.Addr]*visitThrottle // addresses in use and addresses that rest
+	// lastAddrByHost is the address that each crawl last found a host at, as far as the address has
+	// limits.
+	lastAddrByHost map[crawlHostKey]netip.Addr
+	addrPruneSize  int  // size of lastAddrByHost at which both tables of addresses are next pruned
+	hasAddrLimits  bool // a crawl limits visits to addresses
+	limitsLoopback bool // a crawl limits visits to loopback addresses
 
-	breaker              *NetworkBreaker      // of the process
-	localOverloadLimiter LocalOverloadLimiter // likewise
+	breaker              *NetworkBreaker      // has a lock of its own
+	localOverloadLimiter LocalOverloadLimiter // has a lock of its own
 
-	limitersToWake []*Limiter // crawls that were called since the lock was taken
+	limitersToWake []*Limiter // crawls that were granted turns since mu was taken
 }
 
-// NewSharedHosts returns what crawls share that know of no host yet.
+// NewSharedHosts returns an empty SharedHosts.
 func NewSharedHosts() *SharedHosts {
 	return &SharedHosts{breaker: newNetworkBreaker(), throttlesByHost: map[string]*visitThrottle{}, hostPruneSize: pruneThreshold,
 		throttlesByAddr: map[netip.Addr]*visitThrottle{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
-// NewLimiter returns the limiters for cfg, of one more crawl that shares h.
+// NewLimiter returns the Limiter of one more crawl, which shares the hosts of h.
 func (h *SharedHosts) NewLimiter(cfg LimiterConfig) *Limiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,18 +64,18 @@ func (h *SharedHosts) NewLimiter(cfg LimiterConfig) *Limiter {
 	return newLimiter(h, cfg)
 }
 
-// hasLimitsForAddr reports whether some crawl limits the visits to addr.
+// hasLimitsForAddr reports whether a crawl limits the visits to addr. The caller holds h.mu.
 func (h *SharedHosts) hasLimitsForAddr(addr netip.Addr) bool {
 	return h.hasAddrLimits && (h.limitsLoopback || !addr.IsLoopback())
 }
 
-// getOrCreateHost returns what is known of a host. It requires h.mu.
+// getOrCreateHost returns the throttle of host. The caller holds h.mu.
 func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitThrottle {
 	p := h.throttlesByHost[host]
 	if p == nil {
 		if len(h.throttlesByHost) >= h.hostPruneSize {
 			maps.DeleteFunc(h.throttlesByHost, func(_ string, p *visitThrottle) bool { return h.isForgettable(p, now) })
-			h.hostPruneSize = max(pruneThreshold, 2*len(h.throttlesByHost)) // so that a call costs O(1) on average
+			h.hostPruneSize = max(pruneThreshold, 2*len(h.throttlesByHost)) // a call costs O(1) on average
 		}
 		p = &visitThrottle{skipsCrawlsWithoutWorker: true}
 		h.throttlesByHost[host] = p
@@ -80,8 +83,8 @@ func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitThrottle
 	return p
 }
 
-// isForgettable reports whether there is nothing to remember of p: no crawl would be
-// let in later for it, or is. It requires h.mu.
+// isForgettable reports whether p delays no visit any more, now or after another crawl's
+// requirement, so that a new visitThrottle can take its place. The caller holds h.mu.
 func (h *SharedHosts) isForgettable(p *visitThrottle, now time.Time) bool {
 	p.expireRequirementsAndUpdateLimits(now)
 	if h.crawlCount <= 1 {
@@ -90,16 +93,15 @@ func (h *SharedHosts) isForgettable(p *visitThrottle, now time.Time) bool {
 	return p.isIdleAndDue(now) && len(p.crawlRequirements) == 0 && !p.lastEnd.Add(h.maxDemandedDelay).After(now)
 }
 
-// pruneAddr forgets an address that is of no further use. It requires h.mu.
+// pruneAddr drops p, the throttle of addr, if it is forgettable. The caller holds h.mu.
 func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitThrottle) {
 	if h.isForgettable(p, now) {
 		delete(h.throttlesByAddr, addr)
 	}
 }
 
-// pruneAddrs drops the addresses whose rest is over, and the homes of hosts
-// on addresses that nobody uses: they are found again by visiting them. It
-// requires h.mu.
+// pruneAddrs drops the forgettable addresses, and the last address of each host whose address was
+// dropped: the next visit to the host finds it again. The caller holds h.mu.
 func (h *SharedHosts) pruneAddrs(now time.Time) {
 	maps.DeleteFunc(h.throttlesByAddr, func(_ netip.Addr, p *visitThrottle) bool {
 		return h.isForgettable(p, now)
@@ -107,35 +109,35 @@ func (h *SharedHosts) pruneAddrs(now time.Time) {
 	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool { return h.throttlesByAddr[addr] == nil })
 }
 
-// SetWorkers says how many visits at a time the crawl can make: not many more
-// hosts are kept for it, while other crawls wait for them. 0: any number.
+// SetWorkers sets how many visits at a time the crawl can make; 0: unlimited. While other crawls
+// wait for hosts, at most 4 hosts for each worker are reserved for this crawl.
 func (l *Limiter) SetWorkers(n int) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	l.workerCount = n
 }
 
-// hostsPerWorker is for how many hosts a worker is kept busy: while it visits one, the
-// rests of the others go by.
+// hostsPerWorker is how many hosts keep one worker busy: while it visits one of them, the rests of
+// the other three pass.
 const hostsPerWorker = 4
 
-// hasWorkerForAnotherHost reports whether the crawl has a worker for one more host. It requires the
-// lock.
+// hasWorkerForAnotherHost reports whether the crawl has workers for one more host. The caller holds
+// SharedHosts.mu.
 func (l *Limiter) hasWorkerForAnotherHost() bool {
 	return l.workerCount <= 0 || l.activeOrGrantedVisits < hostsPerWorker*l.workerCount
 }
 
-// KnowsHost reports whether anything is remembered of a host. If not, no visit in
-// this process has earned it a rest that is not over.
+// KnowsHost reports whether this process remembers host. If it does not, no visit of this process
+// makes the host rest any longer.
 func (l *Limiter) KnowsHost(host string) bool {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	return l.sharedHosts.throttlesByHost[host] != nil
 }
 
-// PostponeHost lets nobody visit a host before due, because of a visit that another
-// process made, nor before the rest that is wished for has passed since ended,
-// when its last visit may have ended.
+// PostponeHost takes into account a visit to host that another process made. ended is when that
+// visit ended at the latest; the zero time means unknown. No crawl of this process visits the host
+// before due, nor before the crawl's own required delay has passed since ended.
 func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
@@ -147,9 +149,9 @@ func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time)
 	p.postponeAndGrantSlots(now)
 }
 
-// LeaveSharedHosts ends the part that the crawl has in what it shares: it does not wait
-// for a turn any more, and slows nobody. Call it when no visit is under way; one
-// of which nobody knows the end has ended now. The Limiter may be used again.
+// LeaveSharedHosts removes the crawl from all waitlists and its requirements from all hosts, so
+// that it slows no other crawl. Call it when no visit is under way: it treats a visit whose end was
+// not reported as ended now. The Limiter may be used again afterwards.
 func (l *Limiter) LeaveSharedHosts(now time.Time) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()

@@ -9,13 +9,13 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// requestWithDelay asks for a visit to host of a crawl that wants a rest of gap.
+// requestWithDelay reserves a visit to host for a crawl that requires a delay of gap.
 func requestWithDelay(l *politeness.Limiter, after time.Duration, host string, delay time.Duration) (politeness.Permit, error) {
 	p, d := l.Reserve(noon.Add(after), host, politeness.PermitRequest{Delay: delay, HostSlots: 1})
 	return p, d.Err()
 }
 
-// busyDecision returns the Decision of err, and whether it is one for something that is shared.
+// busyDecision returns the Decision in err, and whether a shared host or address caused it.
 func busyDecision(err error) (decorum.Decision, bool) {
 	d, _ := decorum.DecisionOf(err)
 	switch d.Reason {
@@ -30,7 +30,7 @@ func isBusy(err error) bool {
 	return ok
 }
 
-// mustVisit makes a visit without a length that earns a rest of gap.
+// mustVisit makes a visit of no duration, after which the host rests for gap.
 func mustVisit(t *testing.T, l *politeness.Limiter, after time.Duration, host string, delay time.Duration) {
 	t.Helper()
 	p, err := requestWithDelay(l, after, host, delay)
@@ -42,7 +42,7 @@ func mustVisit(t *testing.T, l *politeness.Limiter, after time.Duration, host st
 	l.SetNextVisitAndCountBytes(host, politeness.NextVisit{Due: end.Add(delay), Delay: delay, HostSlots: 1}, 0)
 }
 
-// mustBeBusyUntil fails the test unless a visit is refused until then.
+// mustBeBusyUntil fails the test unless a visit is postponed until the given time.
 func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, host string, delay, until time.Duration) {
 	t.Helper()
 	_, err := requestWithDelay(l, after, host, delay)
@@ -51,7 +51,7 @@ func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, h
 	}
 }
 
-// isWoken reports whether l has been woken.
+// isWoken reports whether ReadyHostsChanged has received.
 func isWoken(l *politeness.Limiter) bool {
 	select {
 	case <-l.ReadyHostsChanged():
@@ -66,8 +66,8 @@ func twoLimiters() (a, b *politeness.Limiter) {
 	return hosts.NewLimiter(politeness.LimiterConfig{}), hosts.NewLimiter(politeness.LimiterConfig{})
 }
 
-// TestAVisitOfAnotherCounts: each crawl waits, from its end, for what it wants
-// itself, and for what the visit earned.
+// TestAVisitOfAnotherCounts: after a visit of another crawl, each crawl waits for the delay that it
+// requires itself, and for the rest that the visit set.
 func TestAVisitOfAnotherCounts(t *testing.T) {
 	a, b := twoLimiters()
 	mustVisit(t, a, 0, "h", sec)
@@ -79,8 +79,8 @@ func TestAVisitOfAnotherCounts(t *testing.T) {
 	mustVisit(t, b, time.Hour, "h", sec)
 }
 
-// TestCrawlsTakeTurns: who was turned away since the last visit goes first, and
-// is called, and not who asks more often.
+// TestCrawlsTakeTurns: a crawl that was refused since the last visit goes first and is woken,
+// however often another crawl asks.
 func TestCrawlsTakeTurns(t *testing.T) {
 	a, b := twoLimiters()
 	mustVisit(t, a, 0, "h", sec)
@@ -99,7 +99,7 @@ func TestCrawlsTakeTurns(t *testing.T) {
 	mustVisit(t, a, 2*sec, "h", sec)
 }
 
-// TestATurnThatIsNotTakenPassesOn within seconds.
+// TestATurnThatIsNotTakenPassesOn: another crawl gets the turn within seconds.
 func TestATurnThatIsNotTakenPassesOn(t *testing.T) {
 	a, b := twoLimiters()
 	mustVisit(t, a, 0, "h", sec)
@@ -118,7 +118,8 @@ func TestATurnThatIsNotTakenPassesOn(t *testing.T) {
 	}
 }
 
-// TestTheSlowerCrawlSetsTheDelay sets the pace while it comes, and no longer.
+// TestTheSlowerCrawlSetsTheDelay: the slower crawl sets the pace while it visits the host, and no
+// longer.
 func TestTheSlowerCrawlSetsTheDelay(t *testing.T) {
 	a, b := twoLimiters()
 	mustVisit(t, b, 0, "h", 5*sec)
@@ -129,7 +130,7 @@ func TestTheSlowerCrawlSetsTheDelay(t *testing.T) {
 	mustVisit(t, a, 17*sec, "h", sec)
 }
 
-// TestSlotsAreTheLeast of what the crawls want that visit at the same time.
+// TestSlotsAreTheLeast: a host has the fewest slots that a crawl visiting it requires.
 func TestSlotsAreTheLeast(t *testing.T) {
 	a, b := twoLimiters()
 	three := politeness.PermitRequest{HostSlots: 3}
@@ -150,11 +151,11 @@ func TestSlotsAreTheLeast(t *testing.T) {
 	wantReadyHosts(t, b, map[string]time.Duration{"h": 0})
 }
 
-// TestLeaveSharedHosts: a crawl that is over slows nobody, and nobody waits for it.
+// TestLeaveSharedHosts: a crawl that has left slows no other crawl, and holds no turn.
 func TestLeaveSharedHosts(t *testing.T) {
 	a, b := twoLimiters()
 	mustVisit(t, b, 0, "h", time.Minute)
-	mustBeBusyUntil(t, a, 0, "h", sec, time.Minute) // what a visit has earned holds on
+	mustBeBusyUntil(t, a, 0, "h", sec, time.Minute) // the rest after a visit remains
 	mustVisit(t, a, time.Minute, "h", sec)
 	mustBeBusyUntil(t, b, time.Minute, "h", time.Minute, 2*time.Minute)
 	if _, err := requestWithDelay(a, 61*sec, "h", sec); err == nil {
@@ -169,11 +170,11 @@ func TestLeaveSharedHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBeRefused(t, a, time.Hour, "lost")
-	b.LeaveSharedHosts(noon.Add(time.Hour)) // with a visit out, of which nobody knows the end
+	b.LeaveSharedHosts(noon.Add(time.Hour)) // with a visit under way, whose end is not reported
 	mustVisit(t, a, time.Hour+sec, "lost", sec)
 }
 
-// mustBeRefused fails the test unless a visit is refused.
+// mustBeRefused fails the test unless a visit is postponed.
 func mustBeRefused(t *testing.T, l *politeness.Limiter, after time.Duration, host string) {
 	t.Helper()
 	if _, err := requestWithDelay(l, after, host, sec); !isBusy(err) {
@@ -181,7 +182,7 @@ func mustBeRefused(t *testing.T, l *politeness.Limiter, after time.Duration, hos
 	}
 }
 
-// TestSetDue: a visit of an earlier process counts for a host that is new to this one.
+// TestSetDue: PostponeHost takes a visit of an earlier process into account.
 func TestSetDue(t *testing.T) {
 	a, b := twoLimiters()
 	if a.KnowsHost("h") {
@@ -192,20 +193,20 @@ func TestSetDue(t *testing.T) {
 		t.Error("what one crawl has been told, the other does not know")
 	}
 	mustBeBusyUntil(t, b, 0, "h", sec, time.Hour)
-	a.PostponeHost(noon, "h", time.Time{}, noon.Add(time.Minute)) // it ends no longer one
+	a.PostponeHost(noon, "h", time.Time{}, noon.Add(time.Minute)) // an earlier due time changes nothing
 	mustVisit(t, b, time.Hour, "h", sec)
-	a.PostponeHost(noon, "i", noon.Add(-5*sec), noon.Add(sec)) // each crawl wants its own rest since then
+	a.PostponeHost(noon, "i", noon.Add(-5*sec), noon.Add(sec)) // each crawl requires its own delay since then
 	mustBeBusyUntil(t, b, sec, "i", 20*sec, 15*sec)
 	mustVisit(t, b, 15*sec, "i", 20*sec)
 }
 
-// TestTheStricterLimitsOfAnAddress hold for the addresses that crawls share.
+// TestTheStricterLimitsOfAnAddress: the strictest limits of all crawls apply to a shared address.
 func TestTheStricterLimitsOfAnAddress(t *testing.T) {
 	hosts := politeness.NewSharedHosts()
 	strict := hosts.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 2 * sec})
 	free := hosts.NewLimiter(politeness.LimiterConfig{})
 	for i := range 5 {
-		mustBind(t, free, 0, fmt.Sprint(i), sharedAddr) // nobody else is there
+		mustBind(t, free, 0, fmt.Sprint(i), sharedAddr) // no other crawl visits the address
 	}
 	mustBeBusy(t, strict, 0, "a", sharedAddr)
 	mustBeBusy(t, free, 0, "6", sharedAddr)
@@ -222,7 +223,7 @@ func TestTheStricterLimitsOfAnAddress(t *testing.T) {
 	wantReadyHosts(t, free, map[string]time.Duration{"c": 5 * sec})
 }
 
-// TestSharedHostsAreForgotten when they are due for everyone, and not before.
+// TestSharedHostsAreForgotten: a host is dropped when it delays no crawl any more, and not before.
 func TestSharedHostsAreForgotten(t *testing.T) {
 	a, b := twoLimiters()
 	if _, err := requestWithDelay(b, 0, "slow", 20*sec); err != nil {

@@ -11,75 +11,83 @@ import (
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
-// grantTimeout is how long a slot is kept free for who was called, and for how long
-// a crawl that could come again, and does not, still has a say.
+// grantTimeout is how long a granted slot is reserved after its earliest start, and how long the
+// requirement of a crawl counts after the crawl could have visited again.
 const grantTimeout = 10 * time.Second
 
-// maxWaitEstimate bounds for how long who waits is told to stay away, in case
-// nobody calls: a crash could leave it waiting.
+// maxWaitEstimate caps the wait given to a queued crawl, because its wake-up can be lost in a
+// crash.
 const maxWaitEstimate = 10 * time.Minute
 
-// A visitThrottle is what several visitors share, the crawls of a host or the hosts of an
-// address: visits at a time, a rest between them, and a line of those who wait.
-// Who finds no slot is put into the line, and called when it is its turn: the
-// slot is then kept for it. So each visit costs who waits one question, however
-// many wait, and those who want the same take turns.
+// A visitThrottle limits the visits to one host, which several crawls visit, or to one IP address,
+// which several hosts share. It has a number of slots for concurrent visits, a delay between
+// visits, and a waitlist. A visit that finds no free slot joins the waitlist. When its turn comes,
+// the throttle grants it a slot, which is reserved for it, and its Limiter is notified. Each
+// visit therefore wakes one waiter, however many there are, and the waiters take turns.
+// SharedHosts.mu guards all fields.
 type visitThrottle struct {
-	crawlRequirements        []crawlPaceRequirement // of the crawls that visit at the same time
-	minRequiredSlots         int                    // the least of theirs
-	maxRequiredDelay         time.Duration          // the longest of theirs
-	skipsCrawlsWithoutWorker bool                   // nobody is called who has no worker for it: see Limiter.SetWorkers
+	crawlRequirements []crawlPaceRequirement // of the crawls that visit at the same time
+	minRequiredSlots  int                    // slots: the fewest of crawlRequirements
+	maxRequiredDelay  time.Duration          // delay between visits: the longest of crawlRequirements
+	// skipsCrawlsWithoutWorker has grants pass over crawls without a free worker: see
+	// Limiter.SetWorkers. It is set for hosts.
+	skipsCrawlsWithoutWorker bool
 
 	activeVisits int       // visits under way
-	lastEnd      time.Time // the last visit
-	dueAt        time.Time // no visit begins before: what visits have earned
-	dueSetBy     *Limiter  // the crawl whose visit earned due; nil: of another process
+	lastEnd      time.Time // end of the last visit
+	dueAt        time.Time // earliest start of the next visit, from NextVisit.Due
+	dueSetBy     *Limiter  // crawl whose visit set dueAt; nil: another process
 
-	crawlQueue             []crawlHostKey // who waits, and some that have left
-	headPosition           int            // the place of line[0], counted from when the pool was met
-	queuePositions         map[crawlHostKey]int
-	earliestStartByGrantee map[crawlHostKey]time.Time // who was called, and from when on it can come
-	meanVisitDuration      time.Duration              // how long visits take, a moving mean
+	// crawlQueue is the waitlist, the longest wait first. An element whose position is not in
+	// queuePositions has left; compactQueue removes it.
+	crawlQueue             []crawlHostKey
+	headPosition           int                        // position of crawlQueue[0]; positions only grow
+	queuePositions         map[crawlHostKey]int       // position of each waiter
+	earliestStartByGrantee map[crawlHostKey]time.Time // granted slots, and when their visits may start
+	meanVisitDuration      time.Duration              // moving mean; 0 for hosts, whose visits are not timed
 }
 
-// A crawlHostKey is a crawl that wants to visit a host.
+// A crawlHostKey identifies a waiter: one crawl that wants to visit one host.
 type crawlHostKey struct {
 	crawlLimiter *Limiter
 	host         string
 }
 
-// nextStart is when the next visit may begin.
+// nextStart returns when the next visit may begin.
 func (p *visitThrottle) nextStart() time.Time {
 	return timecmp.Later(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
 }
 
-// acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
-// it returns false and when to ask again, unless the waiter is called before.
+// acquireOrEnqueue takes a slot for a visit of w, whose crawl has set its requirement. If no slot
+// is free, it adds w to the waitlist and returns false and when to try again. If w is granted a
+// slot before, TakeGrantedTurns reports it.
 func (p *visitThrottle) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
+	// If no other waiter precedes w, it takes a free slot at once.
 	if !p.hasWaiters() && p.activeVisits < p.minRequiredSlots && !now.Before(start) {
 		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
 	if expired := p.expireGrants(now); expired && !p.isGranted(w) {
-		// Those who were called do not come: who is here goes first, or with few
-		// workers nobody might ever find his own turn.
+		// The grantees did not come, so w goes first. Otherwise, with few workers, grants might
+		// expire again and again before their crawls use them.
 		p.removeWaiter(w)
 		p.grantSlotTo(w, now)
 	}
 	if _, waits := p.queuePositions[w]; !waits && !p.isGranted(w) {
 		p.enqueue(w)
 	}
+	// Grant the free slots in the order of the waitlist. w may get one of them.
 	p.grantSlotsIncludingCaller(now, w)
-	delete(w.crawlLimiter.readyHosts, w.host) // it is here
+	delete(w.crawlLimiter.readyHosts, w.host) // w needs no notification
 	switch {
-	case !p.isGranted(w), p.activeVisits >= p.minRequiredSlots: // of which there are less than when it was called
+	case !p.isGranted(w), p.activeVisits >= p.minRequiredSlots: // the slots may have become fewer since the grant
 		until = p.estimateTurn(now, w)
 	case now.Before(start):
 		p.grantSlotTo(w, start)
 		until = start
 	default:
-		p.clearGrant(w) // the slot is the visit's
+		p.clearGrant(w) // the visit uses the slot
 		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
@@ -87,7 +95,7 @@ func (p *visitThrottle) acquireOrEnqueue(now time.Time, w crawlHostKey) (until t
 	return until, false
 }
 
-// hasWaiters reports whether anybody waits, or was called.
+// hasWaiters reports whether the waitlist or the grants hold a waiter.
 func (p *visitThrottle) hasWaiters() bool {
 	return len(p.queuePositions) > 0 || len(p.earliestStartByGrantee) > 0
 }
@@ -101,7 +109,7 @@ func (p *visitThrottle) addActiveVisit(crawl *Limiter) {
 	}
 }
 
-// removeActiveVisit counts a visit of crawl that is over, or is not made.
+// removeActiveVisit uncounts a visit of crawl that has ended or is not made.
 func (p *visitThrottle) removeActiveVisit(crawl *Limiter) {
 	if c := p.findCrawlRequirement(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
@@ -110,14 +118,15 @@ func (p *visitThrottle) removeActiveVisit(crawl *Limiter) {
 	}
 }
 
-// adjustActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
+// adjustActiveOrGrantedVisits adds n to the number of workers that the visits and the grants of
+// crawl need. It counts hosts only.
 func (p *visitThrottle) adjustActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
 		crawl.activeOrGrantedVisits += n
 	}
 }
 
-// enqueue puts a waiter at the end of the line.
+// enqueue appends w to the waitlist.
 func (p *visitThrottle) enqueue(w crawlHostKey) {
 	if p.queuePositions == nil {
 		p.queuePositions = map[crawlHostKey]int{}
@@ -126,25 +135,29 @@ func (p *visitThrottle) enqueue(w crawlHostKey) {
 	p.crawlQueue = append(p.crawlQueue, w)
 }
 
-// grantSlots gives the slots that are free to those who have waited longest.
+// grantSlots grants the free slots to those that have waited longest.
 func (p *visitThrottle) grantSlots(now time.Time) {
 	p.grantSlotsIncludingCaller(now, crawlHostKey{})
 }
 
-// grantSlotsIncludingCaller is grantSlots while caller, who waits, asks.
+// grantSlotsIncludingCaller implements grantSlots during a call for caller, which has a free worker
+// if the visit can begin now.
 func (p *visitThrottle) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
 	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.earliestStartByGrantee) < p.minRequiredSlots; {
 		w := p.crawlQueue[i]
 		position, waits := p.queuePositions[w]
 		waits = waits && position == p.headPosition+i
 		switch {
+		// A crawl without a free worker keeps its place in the waitlist.
 		case waits && p.skipsCrawlsWithoutWorker && !w.crawlLimiter.hasWorkerForAnotherHost() && (w != caller || now.Before(p.nextStart())):
-			i++ // it keeps its place
+			i++
 			continue
 		case waits:
 			delete(p.queuePositions, w)
 			p.grantSlot(w, timecmp.Later(now, p.nextStart()))
 		}
+		// Remove the element if it is the first one. An element behind a waiter that keeps its
+		// place is only skipped; compactQueue removes it later.
 		if i > 0 {
 			i++
 			continue
@@ -156,7 +169,7 @@ func (p *visitThrottle) grantSlotsIncludingCaller(now time.Time, caller crawlHos
 	}
 }
 
-// compactQueue takes those who have left out of the line.
+// compactQueue removes the elements of crawlQueue that no longer wait.
 func (p *visitThrottle) compactQueue() {
 	i := -1
 	p.crawlQueue = slices.DeleteFunc(p.crawlQueue, func(w crawlHostKey) bool {
@@ -169,10 +182,10 @@ func (p *visitThrottle) compactQueue() {
 	}
 }
 
-// isGranted reports whether a slot is kept for w.
+// isGranted reports whether a slot is reserved for w.
 func (p *visitThrottle) isGranted(w crawlHostKey) bool { return !p.earliestStartByGrantee[w].IsZero() }
 
-// grantSlotTo keeps a slot for w.
+// grantSlotTo reserves a slot for w, whose visit may start at from.
 func (p *visitThrottle) grantSlotTo(w crawlHostKey, from time.Time) {
 	if p.earliestStartByGrantee == nil {
 		p.earliestStartByGrantee = map[crawlHostKey]time.Time{}
@@ -183,7 +196,7 @@ func (p *visitThrottle) grantSlotTo(w crawlHostKey, from time.Time) {
 	p.earliestStartByGrantee[w] = from
 }
 
-// clearGrant gives the slot back that is kept for w.
+// clearGrant ends the reservation of a slot for w, if there is one.
 func (p *visitThrottle) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
 		delete(p.earliestStartByGrantee, w)
@@ -191,14 +204,14 @@ func (p *visitThrottle) clearGrant(w crawlHostKey) {
 	}
 }
 
-// grantSlot keeps a slot for w, and tells it from when on it can come.
+// grantSlot reserves a slot for w, and notifies its crawl that the visit may start at from.
 func (p *visitThrottle) grantSlot(w crawlHostKey, from time.Time) {
 	p.grantSlotTo(w, from)
 	p.extendCrawlRequirementUntil(w.crawlLimiter, from)
 	w.crawlLimiter.addReadyHost(w.host, from)
 }
 
-// expireGrants takes back the turns of those who did not come.
+// expireGrants clears the grants that were not used within grantTimeout of their earliest start.
 func (p *visitThrottle) expireGrants(now time.Time) (expired bool) {
 	for w, since := range p.earliestStartByGrantee {
 		if now.Sub(since) > grantTimeout {
@@ -209,7 +222,7 @@ func (p *visitThrottle) expireGrants(now time.Time) (expired bool) {
 	return expired
 }
 
-// removeWaiter takes w out of the line, and its turn from it.
+// removeWaiter removes w from the waitlist and clears its grant.
 func (p *visitThrottle) removeWaiter(w crawlHostKey) {
 	delete(p.queuePositions, w)
 	if len(p.queuePositions) == 0 {
@@ -221,7 +234,8 @@ func (p *visitThrottle) removeWaiter(w crawlHostKey) {
 	}
 }
 
-// recordVisitEnd counts a visit of crawl that is over, which took so long.
+// recordVisitEnd counts a visit of crawl that has ended. took is its duration, or 0 if it was not
+// measured.
 func (p *visitThrottle) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
 	p.removeActiveVisit(crawl)
 	took = max(0, took)
@@ -234,8 +248,8 @@ func (p *visitThrottle) recordVisitEnd(crawl *Limiter, took time.Duration, end t
 	p.postponeAndGrantSlots(end)
 }
 
-// postponeAndGrantSlots puts off those who were called while the rest has become longer, and
-// calls who can come instead of the visit that has ended.
+// postponeAndGrantSlots notifies grantees whose earliest start is later than they know, and grants
+// free slots.
 func (p *visitThrottle) postponeAndGrantSlots(now time.Time) {
 	p.expireRequirementsAndUpdateLimits(now)
 	start := p.nextStart()
@@ -247,8 +261,7 @@ func (p *visitThrottle) postponeAndGrantSlots(now time.Time) {
 	p.grantSlots(now)
 }
 
-// removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
-// been lost with their worker.
+// removeCrawl removes crawl's waiters, its requirement, and visits whose end was never reported.
 func (p *visitThrottle) removeCrawl(crawl *Limiter, now time.Time) {
 	for _, waiting := range []iter.Seq[crawlHostKey]{maps.Keys(p.earliestStartByGrantee), maps.Keys(p.queuePositions)} {
 		for w := range waiting {
@@ -267,8 +280,9 @@ func (p *visitThrottle) removeCrawl(crawl *Limiter, now time.Time) {
 	p.postponeAndGrantSlots(now)
 }
 
-// estimateTurn returns when it will be the turn of who is in the line, or somewhat
-// later: it is called in time.
+// estimateTurn returns by when w has probably had its turn. It estimates late, because a grant
+// wakes w in time. The result is at most maxWaitEstimate after now or the next start, whichever is
+// later.
 func (p *visitThrottle) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minRequiredSlots
 	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxRequiredDelay
@@ -276,21 +290,22 @@ func (p *visitThrottle) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 	return timecmp.Later(now, p.nextStart()).Add(wait)
 }
 
-// isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
+// isIdleAndDue reports whether no visit is under way, the waitlist is empty, and the rest is over.
 func (p *visitThrottle) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 
-// A crawlPaceRequirement is what a crawl asks for. It holds while visits are out, and until then.
+// A crawlPaceRequirement is the delay and the number of slots that a crawl requires of a host or an
+// address. It counts while visits of the crawl are under way, and until expires.
 type crawlPaceRequirement struct {
 	limiter      *Limiter
-	delay        time.Duration
-	slots        int
-	activeVisits int
+	delay        time.Duration // between visits
+	slots        int           // concurrent visits
+	activeVisits int           // visits of this crawl under way
 	expires      time.Time
 }
 
-// setRequiredDelayAndSlots notes what a crawl asks for from now on.
+// setRequiredDelayAndSlots sets what crawl requires from now on.
 func (p *visitThrottle) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
 	c := p.findCrawlRequirement(crawl)
 	if c == nil {
@@ -301,7 +316,8 @@ func (p *visitThrottle) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, 
 	p.expireRequirementsAndUpdateLimits(now)
 }
 
-// findCrawlRequirement returns the claim of a crawl, nil if it has none.
+// findCrawlRequirement returns the requirement of crawl, nil if there is none. The pointer is valid
+// until crawlRequirements changes.
 func (p *visitThrottle) findCrawlRequirement(crawl *Limiter) *crawlPaceRequirement {
 	for i := range p.crawlRequirements {
 		if p.crawlRequirements[i].limiter == crawl {
@@ -311,15 +327,16 @@ func (p *visitThrottle) findCrawlRequirement(crawl *Limiter) *crawlPaceRequireme
 	return nil
 }
 
-// extendCrawlRequirementUntil keeps the claim of a crawl that can come again at a time.
+// extendCrawlRequirementUntil keeps the requirement of crawl, which can visit again at the given
+// time, until grantTimeout after it.
 func (p *visitThrottle) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
 	if c := p.findCrawlRequirement(crawl); c != nil {
 		c.expires = timecmp.Later(c.expires, at.Add(grantTimeout))
 	}
 }
 
-// expireRequirementsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
-// if nothing is, what was said last.
+// expireRequirementsAndUpdateLimits drops the requirements that have expired, and recomputes the
+// slots and the delay from the others. Without any requirement the last values stay.
 func (p *visitThrottle) expireRequirementsAndUpdateLimits(now time.Time) {
 	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.crawlRequirements) == 0 {

@@ -9,28 +9,27 @@ import (
 	"time"
 )
 
-// A Window is the hours of the day in which a host may be visited. The zero
-// Window is always open.
+// A Window holds the hours of the day in which a host may be visited. The zero Window is always
+// open.
 //
-// The hours are those of a clock on the wall of the zone. When the clocks go
-// forward, the hour that does not exist is not there to be used: a window that
-// lies within it stays shut that day, and one that reaches beyond it opens at
-// the jump. When they go back, the hour that comes twice is open both times.
+// The hours are local time in the zone. When the clocks go forward, the skipped hour does not
+// exist: a range that lies within it does not open that day, and a range that extends beyond it
+// opens at the change. When the clocks go back, the repeated hour is open both times.
 type Window struct {
 	ranges []timeOfDayRange
 	zone   *time.Location
-	text   string
+	text   string // argument of ParseWindow
 }
 
-// timeOfDayRange are a range of a day in seconds from midnight: from is in it, to is
-// not. It runs over midnight if to comes before from.
+// A timeOfDayRange is a range of a day in seconds from midnight, from fromSecond inclusive to
+// toSecond exclusive. It spans midnight if toSecond is less than fromSecond.
 type timeOfDayRange struct{ fromSecond, toSecond int }
 
-const secondsPerDay = 24 * 60 * 60 // seconds
+const secondsPerDay = 24 * 60 * 60
 
-// ParseWindow reads ranges such as "22:00-06:00", separated by commas. zone is
-// an IANA name such as "Europe/Prague"; empty means UTC. "24:00" is the end of
-// a day. A range without length, or that begins at 24:00, is refused.
+// ParseWindow parses ranges such as "22:00-06:00", separated by commas. zone is an IANA name such
+// as "Europe/Prague"; empty means UTC. "Local" is an error. "24:00" is the end of a day. An empty
+// range, and a range that begins at 24:00, are errors.
 func ParseWindow(text, zone string) (Window, error) {
 	if zone == "Local" {
 		return Window{}, errors.New(`"Local" is another zone on each machine; write its name, as in Europe/Prague`)
@@ -50,6 +49,7 @@ func ParseWindow(text, zone string) (Window, error) {
 	return w, nil
 }
 
+// parseTimeOfDayRange parses one range such as "22:00-06:00".
 func parseTimeOfDayRange(s string) (timeOfDayRange, bool) {
 	begin, end, _ := strings.Cut(s, "-")
 	from, ok := parseClock(strings.TrimSpace(begin))
@@ -57,7 +57,7 @@ func parseTimeOfDayRange(s string) (timeOfDayRange, bool) {
 	return timeOfDayRange{from, to}, ok && ok2 && from != to && from < secondsPerDay
 }
 
-// parseClock reads "06:30" as seconds from midnight.
+// parseClock returns the seconds from midnight to a time such as "06:30", at most "24:00".
 func parseClock(s string) (int, bool) {
 	if len(s) != len("00:00") || s[2] != ':' {
 		return 0, false
@@ -68,10 +68,10 @@ func parseClock(s string) (int, bool) {
 	return seconds, errH == nil && errM == nil && m < 60 && seconds <= secondsPerDay
 }
 
-// IsZero reports whether w is always open because nothing was said.
+// IsZero reports whether w has no ranges, so that it is always open.
 func (w Window) IsZero() bool { return len(w.ranges) == 0 }
 
-// String returns the hours as ParseWindow reads them, and the zone.
+// String returns the argument of ParseWindow followed by the zone, or "always".
 func (w Window) String() string {
 	if w.IsZero() {
 		return "always"
@@ -84,7 +84,7 @@ func (w Window) IsOpen(t time.Time) bool {
 	return w.IsZero() || w.isOpenAtLocalTime(t.In(w.zone))
 }
 
-// isOpenAtLocalTime reports whether a range holds t, which is in w's zone.
+// isOpenAtLocalTime reports whether a range contains t, which is in w's zone.
 func (w Window) isOpenAtLocalTime(t time.Time) bool {
 	now := secondOfDay(t)
 	return slices.ContainsFunc(w.ranges, func(r timeOfDayRange) bool {
@@ -95,19 +95,19 @@ func (w Window) isOpenAtLocalTime(t time.Time) bool {
 	})
 }
 
+// secondOfDay returns the seconds that t's clock shows since midnight.
 func secondOfDay(t time.Time) int {
 	h, m, s := t.Clock()
 	return (h*60+m)*60 + s
 }
 
-// NextOpen returns the first moment from t on at which the window is open: t
-// itself if it is.
+// NextOpen returns the first time at or after t at which the window is open.
 func (w Window) NextOpen(t time.Time) time.Time {
 	if w.IsOpen(t) {
 		return t
 	}
 	for at := t.In(w.zone); ; {
-		// Up to the next change of the clocks the wall runs evenly.
+		// Until the next change of the clocks, local time runs evenly.
 		next := at.Truncate(time.Second).Add(w.untilNextRange(secondOfDay(at)))
 		_, change := at.ZoneBounds()
 		if change.IsZero() || next.Before(change) {
@@ -119,7 +119,7 @@ func (w Window) NextOpen(t time.Time) time.Time {
 	}
 }
 
-// untilNextRange returns how long after the given second of a day a range begins.
+// untilNextRange returns how long after second now of a day the next range begins, at least 1 s.
 func (w Window) untilNextRange(now int) time.Duration {
 	minSeconds := secondsPerDay
 	for _, r := range w.ranges {

@@ -3,12 +3,12 @@ package politeness_test
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones of the tests are there on any machine
+	_ "time/tzdata" // provides the tests' zones on any machine
 
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// timeLayout writes times with their offset: local time is what these tests are about.
+// timeLayout includes the offset, because these tests are about local time.
 const timeLayout = "2006-01-02 15:04:05 -07"
 
 func parseTime(t *testing.T, s string) time.Time {
@@ -20,7 +20,7 @@ func parseTime(t *testing.T, s string) time.Time {
 	return m
 }
 
-// TestWindowNextOpen: "=" stands for a window that is open already.
+// TestWindowNextOpen checks NextOpen; "=" stands for a window that is open already.
 func TestWindowNextOpen(t *testing.T) {
 	const prague, newYork = "Europe/Prague", "America/New_York"
 	for _, tt := range []struct{ name, hours, zone, now, opens string }{
@@ -81,8 +81,8 @@ func TestWindowNextOpen(t *testing.T) {
 	}
 }
 
-// TestWindowByTheMinute compares NextOpen with a search, through the days of both
-// changes of the clocks in four zones, one of which moves by half an hour.
+// TestWindowByTheMinute compares NextOpen with a search by minutes, on the days around both clock
+// changes, in four zones. In one of them the clocks change by half an hour.
 func TestWindowByTheMinute(t *testing.T) {
 	for _, zone := range []string{"Europe/Prague", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca"} {
 		for _, text := range []string{"22:00-06:00", "02:00-03:00", "01:45-02:15", "00:00-00:01,12:00-24:00"} {
@@ -97,10 +97,10 @@ func TestWindowByTheMinute(t *testing.T) {
 	}
 }
 
-// checkEachMinute looks at the three days from begin on.
+// checkEachMinute checks the three days from begin on.
 func checkEachMinute(t *testing.T, w politeness.Window, begin time.Time) {
 	t.Helper()
-	open := time.Time{} // the first open minute from now on; walked backwards
+	open := time.Time{} // the first open minute at or after the current one; the loop runs backwards
 	for i := 5 * 24 * 60; i >= 0; i-- {
 		now := begin.Add(time.Duration(i) * time.Minute)
 		if w.IsOpen(now) {
