@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// BenchmarkScope judges links of a page.
+// BenchmarkScope measures Scope.Check for the links of a page.
 func BenchmarkScope(b *testing.B) {
 	seed := mustURL(b, "https://www.example.test/")
 	s := frontier.NewScope(frontier.ScopeConfig{CurrentYear: 2030}, []decorum.URL{seed})

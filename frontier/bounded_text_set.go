@@ -5,25 +5,25 @@ import (
 	"sync/atomic"
 )
 
-// A boundedTextSet remembers texts by their hashes, for as long as it has room. Its methods
-// may be called at the same time.
+// A boundedTextSet remembers texts by their hashes until newer ones replace them. It has no lock;
+// its methods may be called concurrently.
 type boundedTextSet struct {
 	seed     maphash.Seed
-	capacity int                             // texts that it has room for, in 8 bytes each
-	buckets  atomic.Pointer[[]textSetBucket] // nil: it remembers nothing
+	capacity int                             // number of texts it can hold, in 8 bytes each
+	buckets  atomic.Pointer[[]textSetBucket] // nil: the set is empty
 }
 
-// newBoundedTextSet returns a cache with room for size texts. It takes the room with the
-// first text: a program that only inspects a crawl has a Frontier, too.
+// newBoundedTextSet returns a set that can hold capacity texts. The first add allocates the memory:
+// a program that only inspects a crawl has a Frontier too.
 func newBoundedTextSet(capacity int) boundedTextSet {
 	return boundedTextSet{seed: maphash.MakeSeed(), capacity: capacity}
 }
 
-// A textSetBucket is where some hashes may be, in any of its places: a line of a processor's
-// cache. 0 is none.
+// A textSetBucket holds some of the hashes in any of its places; 0 is a free place. It fills one
+// cache line of the processor.
 type textSetBucket [8]atomic.Uint64
 
-// contains reports whether the cache remembers text.
+// contains reports whether the set remembers text.
 func (c *boundedTextSet) contains(text string) bool {
 	buckets := c.buckets.Load()
 	if buckets == nil {
@@ -33,7 +33,7 @@ func (c *boundedTextSet) contains(text string) bool {
 	return hashBucketOf(*buckets, hash).contains(hash)
 }
 
-// add adds text to the cache, and drops another if its shelf is full.
+// add adds text to the set. If text's bucket is full, it replaces another text.
 func (c *boundedTextSet) add(text string) {
 	buckets := c.buckets.Load()
 	for buckets == nil {
@@ -47,10 +47,10 @@ func (c *boundedTextSet) add(text string) {
 	}
 }
 
-// reset clears the cache.
+// reset empties the set.
 func (c *boundedTextSet) reset() { c.buckets.Store(nil) }
 
-// hashBucketOf returns where a hash may be.
+// hashBucketOf returns the only bucket that may contain hash.
 func hashBucketOf(buckets []textSetBucket, hash uint64) *textSetBucket {
 	return &buckets[hash%uint64(len(buckets))]
 }
@@ -64,7 +64,7 @@ func (s *textSetBucket) contains(hash uint64) bool {
 	return false
 }
 
-// insert puts a hash into a place that is free, or else into one that it names itself.
+// insert stores hash in a free place, or replaces the hash at a place that depends on hash.
 func (s *textSetBucket) insert(hash uint64) {
 	for i := range s {
 		if s[i].CompareAndSwap(0, hash) {

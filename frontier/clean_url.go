@@ -8,23 +8,23 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// ParamRules are what a project says of the parameters in queries, on top of
-// what Clean-param says. Names are as URLs have them; "*" in one stands for any
-// characters.
+// ParamRules holds a project's rules for query parameters, which apply in addition to Clean-param.
+// Names are spelled as in URLs. "*" in a name stands for any characters.
 type ParamRules struct {
-	Drop []string // these are taken off
-	Keep []string // but not these; without Drop, all but these are
-	Sort bool     // the rest is put in the order of names
+	Drop []string // parameters to remove
+	Keep []string // exceptions from Drop; without Drop, all others are removed
+	Sort bool     // sort the remaining parameters by name
 }
 
-// ParamCleaner rewrites URLs by ParamRules, and takes session ids off their paths. It
-// is immutable and safe for concurrent use. A nil ParamCleaner has no rules.
+// A ParamCleaner rewrites URLs by ParamRules, and removes session ids from their paths. It is
+// immutable and safe for concurrent use. A nil ParamCleaner has no rules, but removes session ids.
 type ParamCleaner struct {
 	drop, keep []string
 	sort       bool
 }
 
-// NewParamCleaner returns the ParamCleaner of rules, or an error that names a bad one.
+// NewParamCleaner returns the ParamCleaner of rules, or an error that names an invalid parameter
+// name.
 func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
 	p := &ParamCleaner{sort: rules.Sort}
 	for _, list := range []struct {
@@ -32,6 +32,8 @@ func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
 		to   *[]string
 	}{{rules.Drop, &p.drop}, {rules.Keep, &p.keep}} {
 		for _, name := range list.from {
+			// Spell the name as a parsed URL does, because cleanQuery compares names with those of
+			// parsed URLs.
 			u, err := decorum.ParseURL("http://x/?" + name)
 			_, canonical, _ := strings.Cut(u.PathAndQuery(), "?")
 			if err != nil || canonical == "" || strings.ContainsAny(name, "&=#") {
@@ -40,27 +42,29 @@ func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
 			*list.to = append(*list.to, canonical)
 		}
 	}
+	// Keep alone means that all other parameters are removed.
 	if len(p.keep) > 0 && len(p.drop) == 0 {
 		p.drop = []string{"*"}
 	}
 	return p, nil
 }
 
-// An AppliedCleaningRule is one thing that ParamCleaner.CleanURLAndExplain did to a URL.
+// An AppliedCleaningRule is one change that CleanURLAndExplain made to a URL.
 type AppliedCleaningRule struct {
-	Removed string `json:"took"` // what was taken off; empty if the order was changed
-	Rule    string `json:"rule"` // by which
+	Removed string `json:"took"` // the removed text; empty if parameters were sorted
+	Rule    string `json:"rule"` // the rule that caused the change
 }
 
-// CleanURL returns u by the rules. To clean twice is to clean once.
+// CleanURL returns u rewritten by the rules. It is idempotent and keeps the origin of u.
 func (p *ParamCleaner) CleanURL(u decorum.URL) decorum.URL { return p.cleanURL(u, nil) }
 
-// CleanURLAndExplain cleans u as CleanURL does, and says what was changed.
+// CleanURLAndExplain returns what CleanURL returns, and the changes.
 func (p *ParamCleaner) CleanURLAndExplain(u decorum.URL) (clean decorum.URL, changes []AppliedCleaningRule) {
 	clean = p.cleanURL(u, func(c AppliedCleaningRule) { changes = append(changes, c) })
 	return clean, changes
 }
 
+// cleanURL implements CleanURL, and calls report, unless it is nil, with each change.
 func (p *ParamCleaner) cleanURL(u decorum.URL, report func(AppliedCleaningRule)) decorum.URL {
 	if u.IsZero() {
 		return u
@@ -76,17 +80,19 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(AppliedCleaningRule))
 			cleaned += "?" + query
 		}
 	}
+	// A clean URL, which is the usual case, needs no parsing.
 	if cleaned == original {
 		return u
 	}
 	clean, err := decorum.ParseURL(u.Origin().String() + cleaned)
+	// A URL that the rules made invalid stays as it was.
 	if err != nil || clean.Origin() != u.Origin() {
 		return u
 	}
 	return clean
 }
 
-// cleanQuery returns what the rules leave of a query.
+// cleanQuery returns query rewritten by the rules.
 func (p *ParamCleaner) cleanQuery(query string, report func(AppliedCleaningRule)) string {
 	if p == nil || len(p.drop) == 0 && !p.sort {
 		return query
@@ -106,7 +112,7 @@ func (p *ParamCleaner) cleanQuery(query string, report func(AppliedCleaningRule)
 	return strings.Join(remaining, "&")
 }
 
-// matchingDropRule returns the rule that takes a parameter off, if one does.
+// matchingDropRule returns the rule that removes parameter, and false if no rule does.
 func (p *ParamCleaner) matchingDropRule(parameter string) (rule string, isDropped bool) {
 	name, _, _ := strings.Cut(parameter, "=")
 	matches := func(pattern string) bool { return matchesWildcard(pattern, name) }
@@ -119,6 +125,7 @@ func (p *ParamCleaner) matchingDropRule(parameter string) (rule string, isDroppe
 	return "", false
 }
 
+// compareParamsByName orders parameters by name, regardless of their values.
 func compareParamsByName(a, b string) int {
 	name := func(parameter string) string {
 		before, _, _ := strings.Cut(parameter, "=")
@@ -127,7 +134,7 @@ func compareParamsByName(a, b string) int {
 	return strings.Compare(name(a), name(b))
 }
 
-// matchesWildcard reports whether name is what pattern says: "*" stands for any characters.
+// matchesWildcard reports whether name matches pattern, in which "*" stands for any characters.
 func matchesWildcard(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -148,26 +155,26 @@ func matchesWildcard(pattern, name string) bool {
 	return true
 }
 
-// sessionNames are the names under which servers put the id of a session into
-// the path, after a semicolon or as a segment name=id. Who comes without a
-// cookie is given a new id with every page, so that no page is ever the same.
+// sessionNames holds the names under which servers put session ids into the path, after a semicolon
+// or as a segment name=id. A client without cookies gets a new id with every page, so that no URL
+// occurs twice.
 var sessionNames = [...]string{"jsessionid", "phpsessid", "sessionid", "session_id", "aspsessionid", "sid"}
 
-// minSIDLength is how long a "sid" is that is the id of a session, and not of a
-// station or a story.
+// minSIDLength is the least length of a "sid" that is taken for a session id, rather than for the
+// number of a station or a story.
 const minSIDLength = 8
 
-// sessionRule is what ParamCleaner.CleanURLAndExplain names.
+// sessionRule is AppliedCleaningRule.Rule of a removed session id.
 const sessionRule = "session id in the path"
 
-// hasSessionIDInPath reports whether the path of u has the id of a session.
+// hasSessionIDInPath reports whether the path of u contains a session id.
 func hasSessionIDInPath(u decorum.URL) bool {
 	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
 	return stripSessionIDsFromPath(path, func(AppliedCleaningRule) {}) != path
 }
 
-// stripSessionIDsFromPath returns path without ids of sessions: ;jsessionid=…, the
-// segment /(S(…))/ of ASP.NET, and segments such as /PHPSESSID=…/.
+// stripSessionIDsFromPath returns path without session ids: ;jsessionid=…, the segment /(S(…))/ of
+// ASP.NET, and segments such as /PHPSESSID=…/.
 func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) string {
 	if !strings.ContainsAny(path, ";(=") {
 		return path
@@ -179,6 +186,7 @@ func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) stri
 		if stripped != s {
 			report(AppliedCleaningRule{Removed: s, Rule: sessionRule})
 		}
+		// A segment that is a session id is removed; the last one leaves its slash.
 		if isSessionIDPathPart(stripped) {
 			report(AppliedCleaningRule{Removed: stripped, Rule: sessionRule})
 			if i < len(segments)-1 {
@@ -194,8 +202,8 @@ func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) stri
 	return path
 }
 
-// stripSessionParamsFromSegment returns a segment without those of its parameters, after
-// semicolons, that are ids of sessions.
+// stripSessionParamsFromSegment returns segment without the session ids among its parameters, which
+// follow semicolons.
 func stripSessionParamsFromSegment(segment string) (stripped string) {
 	name, parameters, ok := strings.Cut(segment, ";")
 	stripped = name
@@ -209,8 +217,8 @@ func stripSessionParamsFromSegment(segment string) (stripped string) {
 	return stripped
 }
 
-// isSessionIDPathPart reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
-// other letters may stand before and after.
+// isSessionIDPathPart reports whether s is name=id with a known name, or ASP.NET's (S(id)), which
+// may contain other letters before and after S(id).
 func isSessionIDPathPart(s string) bool {
 	if name, id, ok := strings.Cut(s, "="); ok && id != "" {
 		for _, known := range sessionNames {

@@ -8,18 +8,20 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Discover offers entries to the crawl: each is cleaned, given its place,
-// judged by scope and by how many of its kind there are, and queued if it is
-// new. It returns how many were new. Entries of source Robots are the crawl's own
-// errands (sitemaps, robots.txt hops), which scope lets go to any host.
+// Discover offers entries to the crawl. It cleans each URL, assigns its order, checks it against
+// the scope and the limits of how many URLs and hosts there may be, and queues it if it is new. It
+// returns how many were new. Entries of source storage.SourcePrerequisite, which are sitemaps and
+// redirects of robots.txt, may go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
 	return f.DiscoverReportingRefusals(ctx, nil, slices.Clone(entries))
 }
 
-// DiscoverReportingRefusals is Discover for who wants to know what becomes of these entries: refused,
-// if it is not nil, is called with each that is out of scope, and why. The slice is
-// worked in, and of no use to its owner from then on.
+// DiscoverReportingRefusals does what Discover does. It calls refused, unless it is nil, with each
+// entry that is out of scope or whose host exceeds a limit of hosts, and with the reason; entries
+// beyond MaxURLsPerPattern and MaxURLsPerHost go to Config.OnRefused alone. It overwrites entries,
+// which the caller must not use afterwards.
 func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
+	// Check each entry alone: it is refused, or joins one of two lists.
 	var unlimited []storage.Entry
 	limited := entries[:0]
 	for i := range entries {
@@ -38,14 +40,15 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 			unlimited = append(unlimited, *e)
 		}
 	}
-	// A host beyond the limits is refused before anything of it is stored. Seeds come
-	// first, so that their hosts exist when links to them are judged.
+	// Refuse hosts beyond the limits before any of their URLs is stored. Seeds come first, so
+	// that their hosts are admitted when links to them are checked.
 	if unlimited, err = f.hosts.filter(ctx, refused, unlimited); err != nil {
 		return 0, err
 	}
 	if limited, err = f.hosts.filter(ctx, refused, limited); err != nil {
 		return 0, err
 	}
+	// Add the remaining entries to the store, which knows which of them are new.
 	if len(unlimited) > 0 {
 		if added, err = f.addWithoutPatternLimit(ctx, unlimited...); err != nil {
 			return added, err
@@ -61,9 +64,9 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 	return added, err
 }
 
-// AddReplacement is Discover for e that takes the place of an entry of its host which is
-// given up: of that kind there are not more than before, so that no limit on how
-// many there are refuses it.
+// AddReplacement queues e in place of another entry of its host that is given up. It checks e
+// against the scope, but not against the limits of how many URLs and hosts there may be, because
+// the number does not grow.
 func (f *Frontier) AddReplacement(ctx context.Context, e storage.Entry) error {
 	if refusal, err := f.prepareEntryAndCheckScope(ctx, &e); err != nil || refusal != nil {
 		return err
@@ -73,7 +76,8 @@ func (f *Frontier) AddReplacement(ctx context.Context, e storage.Entry) error {
 	return err
 }
 
-// prepareEntryAndCheckScope prepares e and returns why it does not belong to the crawl, nil if it does.
+// prepareEntryAndCheckScope cleans e and assigns its order. It returns why e is out of scope, nil
+// if it belongs to the crawl.
 func (f *Frontier) prepareEntryAndCheckScope(ctx context.Context, e *storage.Entry) (refusal, err error) {
 	if err := f.normalizeURLAndAssignOrder(ctx, e); err != nil {
 		return nil, err
@@ -84,14 +88,14 @@ func (f *Frontier) prepareEntryAndCheckScope(ctx context.Context, e *storage.Ent
 	return refusal, nil
 }
 
-// addWithoutPatternLimit adds entries however many there are of their kind.
+// addWithoutPatternLimit adds entries without a limit on their number.
 func (f *Frontier) addWithoutPatternLimit(ctx context.Context, entries ...storage.Entry) (added int, err error) {
 	results, err := f.addToStore(ctx, entries, 0)
 	return storage.CountAdded(results), err
 }
 
-// addToStore adds entries to the store, up to limit of an origin, remembers those that it
-// holds, and tells who wants to know of those that were new.
+// addToStore adds entries to the store, up to limit of an origin in all; 0: no limit. It remembers
+// those that the store holds, and reports new ones to Config.OnNewURLQueued.
 func (f *Frontier) addToStore(ctx context.Context, entries []storage.Entry, limit int) ([]storage.AddOutcome, error) {
 	results, err := f.store.Add(ctx, entries, limit)
 	f.recentURLs.addStored(entries, results)
@@ -103,11 +107,12 @@ func (f *Frontier) addToStore(ctx context.Context, entries []storage.Entry, limi
 	return results, err
 }
 
-// normalizeURLAndAssignOrder gives e the URL that it is queued under, and its place. The one that
-// it was found under first is kept: there may be nothing at the clean one
-// (CLEAN-05).
+// normalizeURLAndAssignOrder replaces e.URL by the URL that e is queued under, and assigns its
+// order. The first URL that e was found under is kept in e.UncleanedURL, because the clean one may
+// not exist on the server (CLEAN-05).
 func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.Entry) error {
-	if e.Source != storage.SourcePrerequisite && e.Request == nil { // others go exactly to where they were meant to
+	// A prerequisite, and an entry with a request of its own, are fetched at exactly their URL.
+	if e.Source != storage.SourcePrerequisite && e.Request == nil {
 		if err := f.httpsUpgrades.upgradeEntry(ctx, e); err != nil {
 			return err
 		}
@@ -125,8 +130,7 @@ func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.En
 	return nil
 }
 
-// cleanURL returns u without what the project's rules, and those of Clean-param
-// known now, take off. To clean twice is to clean once.
+// cleanURL returns u rewritten by the project's rules and by Config.CleanURL. It is idempotent.
 func (f *Frontier) cleanURL(u decorum.URL) decorum.URL {
 	u = f.cfg.ParamCleaner.CleanURL(u)
 	if f.cfg.CleanURL != nil {
@@ -135,9 +139,9 @@ func (f *Frontier) cleanURL(u decorum.URL) decorum.URL {
 	return u
 }
 
-// ParamCleaner returns the project's rules for parameters.
+// ParamCleaner returns Config.ParamCleaner.
 func (f *Frontier) ParamCleaner() *ParamCleaner { return f.cfg.ParamCleaner }
 
-// CheckScope returns nil if e belongs to the crawl, else an error of Kind
-// OutOfScope that says why not.
+// CheckScope returns nil if e belongs to the crawl, otherwise an error of Kind decorum.OutOfScope
+// that gives the reason. It does not check how many URLs and hosts there are.
 func (f *Frontier) CheckScope(e storage.Entry) error { return f.cfg.Scope.Check(e) }

@@ -1,38 +1,50 @@
-// Package frontier knows which URLs are waiting and which is next.
+// Package frontier decides which URLs a crawl queues, and which queued URL is visited next.
 //
-// It brings URLs in (Discover: clean, scope, seen set), hands them out when
-// their host is due (Next), and takes back what became of them (Ack). It never
-// fetches, never judges robots.txt and holds no state of its own but a count of
-// URLs by pattern, and the hashes of URLs that were offered lately (WasRecentlyOffered): all else
-// is in a storage.Store. No worker sleeps for politeness: those that find nothing due
-// wait in Next until something is.
+// Discover takes URLs in: it cleans them, checks them against the scope and the limits, and queues
+// those that are new. Next leases a URL whose host is due, and waits until there is one. Ack ends
+// the lease with the outcome of the visit:
 //
-// Begin reading with Discover and Next. A Frontier is made of parts, each of which keeps its own
-// lock and is tested alone: the dispatcher leases URLs for the workers that wait in Next; the
-// hostCountLimiter and the urlsPerPatternLimiter refuse what is one too many; the httpsUpgradeTracker knows
-// which origins have moved to https; the seenCache, what was offered lately; refusalCounters
-// count what was refused or rewritten. No part calls the Frontier. Only the dispatcher calls other
-// parts while it holds its lock: it empties the caches, which have none. The package starts no
-// goroutine.
+//	f := frontier.New(memory.New(memory.Config{}), frontier.Config{Scope: scope})
+//	_, err := f.Discover(ctx, storage.Entry{URL: seed, Source: storage.SourceSeed})
+//	lease, err := f.Next(ctx)
+//	// visit lease.URL
+//	err = f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, HostState: hostState})
 //
-// The parts of a Config decide one thing each. The ParamCleaner takes off what the project
-// says does not matter in a query, and ids of sessions; Scope says which URLs
-// belong to the crawl; AssignOrder, which of an origin's goes first; Budget, how many
-// visits the whole crawl may begin. A RevisitPolicy says when a page is visited again,
-// and is asked by whoever acks. What is refused or rewritten is counted, by host
-// and reason, for reports.
+// Begin reading with DiscoverReportingRefusals in discover.go and refillReadyOrWait in next.go. The
+// fields of Config decide one thing each: ParamCleaner removes query parameters that the project
+// declares irrelevant, and session ids; Scope decides which URLs belong to the crawl; AssignOrder
+// orders the URLs of an origin; Budget limits the visits of the whole crawl. A RevisitPolicy
+// computes when a page is visited again; the caller of Ack applies it. Refused and rewritten URLs
+// are counted by host and reason for reports.
 //
-// Of the hosts that are due, the one that has been due longest goes first,
-// whatever the length of its queue. So a host that is due waits for at most one
-// visit (one for each of its slots) of each host that has been due at least as
-// long, and for those in hand. Where w workers make visits that take at most t,
-// and b hosts have been due at least as long, its visit begins within
+// A Frontier is made of parts that are tested alone: the dispatcher leases URLs for the workers in
+// Next; hostCountLimiter and urlsPerPatternLimiter refuse URLs beyond a limit; httpsUpgradeTracker
+// knows which origins have moved to https; seenCache remembers URLs that were offered recently;
+// refusalCounter counts refused and rewritten URLs. No part calls the Frontier.
+//
+// # Order and fairness
+//
+// Of the hosts that are due, the one that has been due longest goes first, whatever the length of
+// its queue. A due host therefore waits for at most one visit (one for each slot) of each host that
+// has been due at least as long, and for the visits under way. If w workers make visits of at most
+// t, and b hosts have been due at least as long, the visit begins within
 //
 //	(⌊b/w⌋ + 1) × t
 //
-// and at once if a worker is free, unless the crawl's own VisitBudget is used up.
-// n URLs of an origin end in time of the order of n rests and n such waits,
-// however many URLs other origins have. A host that never answers holds a
-// worker until the timeout, and then rests ever longer: it must be reckoned
-// with among the w, not among the b.
+// and at once if a worker is free, unless the crawl's VisitBudget is used up. n URLs of an origin
+// take a time of the order of n rests and n such waits, however many URLs other origins have. A
+// host that never answers occupies a worker until the time-out and then rests ever longer: count it
+// among the w, not among the b.
+//
+// # Goroutines and locks
+//
+// The package starts no goroutine. dispatcher.leaseLock is held during calls of the queue and while
+// Next waits; httpsUpgradeTracker.mu and refusalCounter.mu are held during calls of the store's
+// notes. They come before the locks of the store. No two locks of this package are held together.
+//
+// # What it never does
+//
+// A Frontier never fetches and never evaluates robots.txt. It keeps no state that a restart would
+// lose, except counts of URLs by pattern and hashes of recently offered URLs; everything else is in
+// a storage.Store. No worker sleeps for politeness: Next returns only URLs that are due.
 package frontier

@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A crawl without a network: what is discovered comes back when its host is due,
-// and how it went is acked, until nothing is left.
+// A crawl without a network: Next returns each discovered URL when its host is due, and Ack ends
+// its lease, until nothing is left.
 func Example() {
 	ctx := context.Background()
 	home, err := decorum.ParseURL("https://example.com/")
@@ -43,7 +43,7 @@ func Example() {
 				found = append(found, storage.Entry{URL: u, Source: storage.SourceLink, Depth: lease.Depth + 1})
 			}
 		}
-		// First the links, then the ack: a crash in between repeats, and never loses.
+		// Queue the links before the ack: a crash in between repeats the visit and loses no link.
 		added, err := f.Discover(ctx, found...)
 		if err != nil {
 			log.Fatal(err)

@@ -10,70 +10,70 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A VisitBudget is a limit of the whole crawl on how many visits may begin.
+// A VisitBudget limits how many visits of the whole crawl may begin.
 type VisitBudget interface {
-	// AvailableVisits returns how many of want visits may begin now and, if none, how
-	// long to wait.
+	// AvailableVisits returns how many of want visits may begin now. If that is 0, wait is how long
+	// to wait before the next call.
 	AvailableVisits(now time.Time, want int) (grant int, wait time.Duration)
 }
 
-// Config is the frontier's share of a project's configuration.
+// Config configures a Frontier.
 type Config struct {
 	// Scope decides which URLs belong to the crawl; nil: all.
 	Scope *Scope
-	// ParamCleaner rewrites a URL by the project's rules, before CleanURL; nil: only ids
-	// of sessions are taken off.
+	// ParamCleaner rewrites a URL by the project's rules, before CleanURL; nil: only session ids
+	// are removed.
 	ParamCleaner *ParamCleaner
-	// CleanURL rewrites a URL by the rules known now (Clean-param); nil: not at all.
+	// CleanURL rewrites a URL by the Clean-param rules known now; nil: not at all. It must be
+	// idempotent and keep the origin.
 	CleanURL func(decorum.URL) decorum.URL
-	// Budget limits the whole crawl; nil: no limit.
+	// Budget limits the visits of the whole crawl; nil: no limit.
 	Budget VisitBudget
-	// LeaseTTL is how long a URL stays in hand without a sign of life.
-	// Default 2 min.
+	// LeaseTTL is how long a lease lasts unless it is renewed. Default 2 min.
 	LeaseTTL time.Duration
-	// AssignOrder gives an entry that is discovered its PriorityClass and PriorityRank, by which the
-	// URLs of an origin go. Nil: AssignDefaultOrder.
+	// AssignOrder sets the PriorityClass and PriorityRank of a discovered entry, which order the
+	// URLs of an origin. Nil: AssignDefaultOrder.
 	AssignOrder func(*storage.Entry)
-	// WaitForRevisitsAndSuspensions makes Next wait for revisits and for dormant origins too, as a
-	// daemon does; without it, it returns ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft when nothing
-	// else is left.
+	// WaitForRevisitsAndSuspensions makes Next wait for revisits and for suspended origins too, as
+	// a daemon does. Otherwise Next returns ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft when
+	// nothing else is left.
 	WaitForRevisitsAndSuspensions bool
-	// WaitWhenEmpty makes Next wait when nothing is left at all, too, until Discover brings
-	// something; without it, it returns ErrEmpty.
+	// WaitWhenEmpty makes Next wait while nothing is queued, until Discover adds a URL. Otherwise
+	// Next returns ErrEmpty.
 	WaitWhenEmpty bool
-	// MaxNextWait is for how long Next waits, at most, for the first of the URLs that
-	// are left: one that comes later is left as a dormant origin's is. 0: as long
-	// as it takes.
+	// MaxNextWait is how long Next waits at most for the first URL that becomes due. If that takes
+	// longer, Next returns ErrOnlySuspendedLeft. 0: no limit. It has no effect with
+	// WaitForRevisitsAndSuspensions.
 	MaxNextWait time.Duration
-	// Now is the clock; nil: time.Now.
+	// Now returns the present time; nil: time.Now.
 	Now func() time.Time
-	// OnNewURLQueued observes what Discover has queued because it is new, OnRefused
-	// what it has not, for the reason given; nil: nobody. They are called by many
-	// at a time, and must not block.
+	// OnNewURLQueued is called with each entry that Discover has queued because it is new,
+	// OnRefused with each that it has refused, and the reason. Either may be nil. They are called
+	// concurrently, and must not block.
 	OnNewURLQueued func(storage.Entry)
 	OnRefused      func(storage.Entry, error)
-	// IsMemoryLow reports whether memory is nearly used up: while it returns true, links
-	// to new hosts are refused and counted as LowMemory. Many goroutines may call it at
-	// the same time, and it must be quick. Nil: memory does not limit hosts.
+	// IsMemoryLow reports whether memory is nearly used up. While it returns true, links to new
+	// hosts are refused and counted as LowMemory. It is called concurrently and must be quick. Nil:
+	// memory does not limit hosts.
 	IsMemoryLow func() bool
 }
 
-// A Frontier hands out URLs of hosts that may be visited now. Its methods may
-// be called at the same time.
+// A Frontier decides which URLs are queued, and leases those of hosts that are due. Its methods may
+// be called concurrently.
 type Frontier struct {
 	store storage.Store
 	cfg   Config
 
-	dispatcher        *dispatcher           // hands out URLs
-	recentURLs        seenCache             // URLs of the seen set that were offered lately
-	hosts             hostCountLimiter      // how many hosts there may be
-	patterns          urlsPerPatternLimiter // how many URLs of a pattern there may be
-	httpsUpgrades     httpsUpgradeTracker   // which origins have moved to https
-	refusals          refusalCounter        // what Discover has refused
-	sessionIDRemovals refusalCounter        // what CleanURL has taken the id of a session off
+	dispatcher        *dispatcher           // leases URLs for Next
+	recentURLs        seenCache             // URLs of the seen set that were offered recently
+	hosts             hostCountLimiter      // limits the number of hosts
+	patterns          urlsPerPatternLimiter // limits the number of URLs of a pattern
+	httpsUpgrades     httpsUpgradeTracker   // origins that have moved to https
+	refusals          refusalCounter        // counts what Discover refused
+	sessionIDRemovals refusalCounter        // counts URLs that lost a session id
 }
 
-// New returns a frontier kept in store.
+// New returns a Frontier that keeps its URLs in store.
 func New(store storage.Store, cfg Config) *Frontier {
 	cfg.LeaseTTL = cmp.Or(cfg.LeaseTTL, 2*time.Minute)
 	if cfg.AssignOrder == nil {
@@ -82,6 +82,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	// Build the parts. They share the counters, and know the store and the configuration, but not
+	// the Frontier.
 	f := &Frontier{store: store, cfg: cfg,
 		recentURLs:        seenCache{newBoundedTextSet(maxRecentURLs)},
 		httpsUpgrades:     httpsUpgradeTracker{notes: store, scope: cfg.Scope},
@@ -99,34 +101,33 @@ func New(store storage.Store, cfg Config) *Frontier {
 	return f
 }
 
-// Store returns the store that New was given. A crawl keeps its notes in it and makes it
-// durable by Store().Flush. Call the methods of the Frontier for what changes which URL is next:
-// a worker that waits in Next does not see a change that is made in the store directly.
+// Store returns the store passed to New. A crawl keeps its notes in it and calls its Flush. Change
+// the queue through the Frontier only: a worker that waits in Next does not notice a change made in
+// the store directly.
 func (f *Frontier) Store() storage.Store { return f.store }
 
-// Ack ends leases and wakes Next: see storage.Queue.
+// Ack ends leases and wakes Next. See storage.Queue.
 func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 	defer f.dispatcher.wakeNext()
 	return f.store.Ack(ctx, acks)
 }
 
-// Renew keeps a lease for another LeaseTTL by the clock of the Frontier: see storage.Queue.
+// Renew extends a lease to LeaseTTL from now by the Frontier's clock. See storage.Queue.
 func (f *Frontier) Renew(ctx context.Context, l storage.Lease) error {
 	return f.store.Renew(ctx, l, f.cfg.Now(), f.cfg.LeaseTTL)
 }
 
-// LeaseTTL returns how long a lease runs unless it is renewed.
+// LeaseTTL returns how long a lease lasts unless it is renewed.
 func (f *Frontier) LeaseTTL() time.Duration { return f.cfg.LeaseTTL }
 
-// Hold hands out no URL of the origin before until, and wakes Next, which may wait for a hold
-// that ends earlier than it did: see storage.Queue.
+// Hold keeps the URLs of o from being leased before until, and wakes Next, because the new hold may
+// end earlier than the last. See storage.Queue.
 func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	defer f.dispatcher.wakeNext()
 	return f.store.Hold(ctx, o, until, suspended)
 }
 
-// HoldOriginIfKnown is Hold for an origin of which a URL may never have been found: then
-// it does nothing, if the store can tell.
+// HoldOriginIfKnown does what Hold does, unless the store can tell that it has no URL of o.
 func (f *Frontier) HoldOriginIfKnown(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	if store, ok := f.store.(storage.Inspector); ok {
 		if _, known, err := store.Origin(ctx, o); err != nil || !known {
@@ -136,9 +137,8 @@ func (f *Frontier) HoldOriginIfKnown(ctx context.Context, o decorum.Origin, unti
 	return f.Hold(ctx, o, until, suspended)
 }
 
-// RescheduleByLastmod makes pages that rest due at once which were visited last before they
-// were modified, and returns how many they were. URLs are rewritten as Discover
-// does it.
+// RescheduleByLastmod makes pages due at once that await a revisit and were modified after their
+// last visit. It returns how many there were. It rewrites URLs as Discover does.
 func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rewritten := slices.Clone(lastmods)
 	for i := range rewritten {
@@ -152,24 +152,27 @@ func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.
 	return f.store.RescheduleByLastmod(ctx, f.cfg.Now(), rewritten)
 }
 
-// UnparkMatchingURLs queues the origin's parked URLs again for which match returns true. The zero
-// Origin stands for every origin.
+// UnparkMatchingURLs queues those parked URLs of o again for which match returns true. The zero
+// Origin stands for all origins.
 func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
 	defer f.dispatcher.wakeNext()
 	_, err := f.store.UnparkMatchingURLs(ctx, o, match)
 	return err
 }
 
-// EndSuspensionsExcept ends all dormant holds, if the store can name them: a run that goes on
-// may be set otherwise than the one that set these origins aside. Where the
-// reason still stands it is found again, without a request; but not before the
-// host is due, so that holds stay of which keepHold says that they should.
+// EndSuspensionsExcept prepares a resumed run. The run may be configured differently from the run
+// that suspended origins, so it ends all suspensions for which keepHold returns false: if the
+// reason persists, the crawl finds it again without a request, once the host is due. keepHold
+// returns true for the suspensions that must last until then. If the store cannot list origins, no
+// suspension ends.
 //
-// A run that goes on may find a store that counted no hosts yet. It counts them first.
+// It also counts the hosts of a store that has not counted them yet.
 func (f *Frontier) EndSuspensionsExcept(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
 	if err := f.hosts.ensureHostsCounted(ctx); err != nil {
 		return err
 	}
+	// The store must not be called while it lists origins, so collect a batch, end its holds, and
+	// list again. Ended holds are not listed again.
 	const batch = 10_000
 	store, ok := f.store.(storage.Inspector)
 	for more := ok; more; {

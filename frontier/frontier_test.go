@@ -35,7 +35,7 @@ func discover(t *testing.T, f *frontier.Frontier, es ...storage.Entry) {
 	}
 }
 
-// ackDone acks a lease of a visit that ends now and earns the host a rest.
+// ackDone acks a lease of a visit that ends now, after which the host rests.
 func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Duration) {
 	t.Helper()
 	host := storage.HostState{Due: time.Now().Add(delay), LostVisitDelay: delay}
@@ -44,7 +44,7 @@ func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Dur
 	}
 }
 
-// Who offers URLs is told which of them are out of scope, and the crawl is too.
+// The caller and the crawl are both notified of the offered URLs that are out of scope.
 func TestDiscoverWithCallback(t *testing.T) {
 	crawl, refused := 0, map[string]frontier.RefusalReason{}
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
@@ -55,11 +55,11 @@ func TestDiscoverWithCallback(t *testing.T) {
 		[]storage.Entry{{URL: mustURL(t, "http://a.test/x")}, {URL: mustURL(t, "http://a.test/x")},
 			{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, {URL: mustURL(t, "http://b.test/")}})
 	if err != nil || added != 1 || crawl != 2 {
-		t.Errorf("added %d, %v; the crawl was told of %d", added, err, crawl)
+		t.Errorf("added %d, %v; the crawl was notified of %d", added, err, crawl)
 	}
 	want := map[string]frontier.RefusalReason{"http://a.test/deep": frontier.DeepLink, "http://b.test/": frontier.OutsideScope}
 	if !maps.Equal(refused, want) {
-		t.Errorf("told %v, want %v", refused, want)
+		t.Errorf("notified of %v, want %v", refused, want)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 		offer("http://a.test/x?sid=2", 1, storage.SourceLink),
 		offer("http://a.test/deep", 2, storage.SourceLink),
 		offer("http://b.test/", 1, storage.SourceLink),
-		offer("http://cdn.test/sitemap.xml?sid=1", 9, storage.SourcePrerequisite)) // errands know no scope
+		offer("http://cdn.test/sitemap.xml?sid=1", 9, storage.SourcePrerequisite)) // prerequisites may go to any host
 	if err != nil || added != 2 {
 		t.Errorf("added %d, %v; want 2", added, err)
 	}
@@ -103,12 +103,12 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 	slices.Sort(discovered)
 	want := []string{"http://a.test/x", "http://cdn.test/sitemap.xml?sid=1"}
 	if !slices.Equal(got, want) || !slices.Equal(discovered, want) {
-		t.Errorf("leased %q, and was told of %q; want %q", got, discovered, want)
+		t.Errorf("leased %q, and was notified of %q; want %q", got, discovered, want)
 	}
 }
 
-// TestNextHandsOutWhatIsDue: many workers, hosts that rest for 3 s; each visit
-// begins exactly when its host is due, and at the end all are told so.
+// TestNextHandsOutWhatIsDue: with many workers and hosts that rest for 3 s, each visit begins
+// exactly when its host is due, and at the end Next returns ErrEmpty to all workers.
 func TestNextHandsOutWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages, workers, delay = 5, 20, 8, 3 * time.Second
@@ -154,7 +154,7 @@ func TestNextHandsOutWhatIsDue(t *testing.T) {
 	})
 }
 
-// TestNextWakes: a worker that waits for the next day hears of a URL at once.
+// TestNextWakes: a worker that waits for a URL of the next day gets a new URL at once.
 func TestNextWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := frontier.New(memory.New(memory.Config{}), frontier.Config{LeaseTTL: 48 * time.Hour})
@@ -172,7 +172,7 @@ func TestNextWakes(t *testing.T) {
 	})
 }
 
-// TestNextWaitsWhenEmpty: a frontier that a daemon feeds has no end.
+// TestNextWaitsWhenEmpty: with WaitWhenEmpty, Next waits until Discover adds a URL.
 func TestNextWaitsWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitWhenEmpty: true})
@@ -193,7 +193,7 @@ func TestNextWaitsWhenEmpty(t *testing.T) {
 	})
 }
 
-// sharedStore is a store that others may change: Lease says when to ask again.
+// A sharedStore is a store that other processes may change: Lease returns a PollAt.
 type sharedStore struct{ storage.Store }
 
 func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
@@ -213,7 +213,8 @@ func TestNextSeesOtherProcesses(t *testing.T) {
 		}
 		ackDone(t, f, first, 24*time.Hour)
 		time.AfterFunc(time.Minute+time.Second/2, func() {
-			if _, err := store.Add(t.Context(), entries(t, "b.test", 1), 0); err != nil { // nobody tells f
+			// The Frontier does not know of this URL.
+			if _, err := store.Add(t.Context(), entries(t, "b.test", 1), 0); err != nil {
 				t.Error(err)
 			}
 		})
@@ -268,7 +269,7 @@ func TestWaitForSuspended(t *testing.T) {
 	})
 }
 
-// tenASecondBudget is a budget of one visit each tenth of a second.
+// A tenASecondBudget allows one visit each 100 ms.
 type tenASecondBudget struct{ next time.Time }
 
 func (b *tenASecondBudget) AvailableVisits(now time.Time, _ int) (int, time.Duration) {
@@ -278,7 +279,7 @@ func (b *tenASecondBudget) AvailableVisits(now time.Time, _ int) (int, time.Dura
 	return 1, 0
 }
 
-// TestBudget: the crawl's own limit holds over all hosts.
+// TestBudget: the budget limits the visits to all hosts together.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &tenASecondBudget{}
@@ -299,8 +300,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetAtTheEnd: a budget that is used up keeps nobody from seeing that
-// nothing is left to spend it on; but what is left waits for it.
+// TestBudgetAtTheEnd: if the budget is used up, Next still reports an empty frontier at once, and
+// waits for the budget if URLs are left.
 func TestBudgetAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &tenASecondBudget{}
@@ -325,7 +326,7 @@ func TestBudgetAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestMaxWait: nobody waits for longer than that, whatever is left.
+// TestMaxWait: no Next waits for longer than MaxNextWait, whatever is left.
 func TestMaxWait(t *testing.T) {
 	for _, tt := range []struct {
 		maxWait time.Duration

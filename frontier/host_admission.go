@@ -9,31 +9,30 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A name in DNS costs nothing: with a wildcard record a domain has as many hosts
-// as its pages link to, and each takes memory, a robots.txt and a place in the
-// schedule. So new hosts are limited, for each registrable domain and for the
-// crawl. The store counts them, and never forgets one.
+// A name in DNS costs nothing: with a wildcard record a domain has as many hosts as its pages link
+// to, and each takes memory, a robots.txt visit and a place in the schedule. New hosts are therefore
+// limited, for each registrable domain and for the crawl. The store counts them and never drops one.
 
-// maxRecentHosts is how many recently admitted hosts are remembered. For another host the
-// store is asked.
+// maxRecentHosts is how many recently admitted hosts are remembered. For other hosts, filter calls
+// the store.
 const maxRecentHosts = 1 << 15
 
-// newHostToAdmit returns a host and its domain, as the store counts them.
+// newHostToAdmit returns host and its registrable domain for the store.
 func newHostToAdmit(host string) storage.HostToAdmit {
 	return storage.HostToAdmit{Host: host, Domain: registrable.Domain(host)}
 }
 
-// A hostCountLimiter refuses the URLs of new hosts when the crawl, or their domain, has all the
-// hosts that it may have. The store counts the hosts.
+// A hostCountLimiter refuses URLs of new hosts when the crawl or the host's domain has reached its
+// limit of hosts. The store counts the hosts.
 type hostCountLimiter struct {
 	store            storage.Store
-	scope            *Scope          // has the limits; nil: there are none
-	isMemoryLow      func() bool     // new hosts are refused while it returns true; nil: never
+	scope            *Scope          // has the limits; nil: no limits
+	isMemoryLow      func() bool     // while it returns true, new hosts are refused; nil: never
 	refusals         *refusalCounter // counts what filter refuses
-	recentlyAdmitted boundedTextSet  // hosts that the store has lately admitted
+	recentlyAdmitted boundedTextSet  // hosts that the store has admitted recently
 }
 
-// admissionLimits returns the present limits of hosts.
+// admissionLimits returns the limits that apply now.
 func (h *hostCountLimiter) admissionLimits() storage.HostCountLimits {
 	cfg := &h.scope.cfg
 	return storage.HostCountLimits{
@@ -42,22 +41,21 @@ func (h *hostCountLimiter) admissionLimits() storage.HostCountLimits {
 	}
 }
 
-// isExemptFromHostLimits reports whether the host of e is counted but never refused, because a
-// person named it, or because a robots.txt redirects there, which it may do only a few
-// times.
+// isExemptFromHostLimits reports whether e's host is counted but never refused: a person named it
+// as a seed, or a robots.txt redirects to it, which is possible only a few times.
 func isExemptFromHostLimits(e *storage.Entry) bool {
 	return e.Source == storage.SourceSeed || e.Source == storage.SourcePrerequisite && !e.RobotsFor.IsZero()
 }
 
-// filter refuses the entries whose hosts are new and exceed a limit, and returns
-// the others in the same slice. It calls refused, if that is not nil, with each that it refuses.
+// filter returns the entries whose hosts are admitted, in the same slice. It counts each other
+// entry as refused, and calls refused with it unless refused is nil.
 func (h *hostCountLimiter) filter(
 	ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry,
 ) ([]storage.Entry, error) {
 	if h.scope == nil {
 		return entries, nil
 	}
-	// Usually all hosts were admitted a moment ago; then the store is not needed.
+	// Usually all hosts were admitted recently, and the store is not needed.
 	candidates, at := h.hostsNotRecentlyAdmitted(entries)
 	if len(candidates) == 0 {
 		return entries, nil
@@ -72,6 +70,7 @@ func (h *hostCountLimiter) filter(
 			h.recentlyAdmitted.add(candidates[i].Host)
 		}
 	}
+	// Keep the entries of admitted hosts.
 	in := entries[:0]
 	for i := range entries {
 		e := entries[i]
@@ -87,9 +86,9 @@ func (h *hostCountLimiter) filter(
 	return in, nil
 }
 
-// hostsNotRecentlyAdmitted returns the hosts of the entries that the cache of admitted hosts lacks,
-// and the index of each entry's host among them; -1: the host was admitted before. Both
-// are nil if all were admitted before.
+// hostsNotRecentlyAdmitted returns the distinct hosts of entries that recentlyAdmitted lacks, and
+// for each entry the index of its host among them, or -1 if the host was admitted before. Both are
+// nil if all hosts were.
 func (h *hostCountLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
 	var index map[string]int
 	for i := range entries {
@@ -107,14 +106,15 @@ func (h *hostCountLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (ca
 			index[host] = k
 			candidates = append(candidates, newHostToAdmit(host))
 		}
-		// One entry that is exempt admits the host for all of them.
+		// One exempt entry admits the host for all entries.
 		candidates[k].IgnoreLimits = candidates[k].IgnoreLimits || isExemptFromHostLimits(e)
 		at[i] = k
 	}
 	return candidates, at
 }
 
-// admissionError returns why u is refused for the fate of its host, nil if it is not.
+// admissionError returns why u is refused because of its host, nil if it is not. at is the index of
+// the host's result, or -1 if the host was admitted before.
 func (h *hostCountLimiter) admissionError(u decorum.URL, results []storage.HostLimitResult, at int) error {
 	if at < 0 {
 		return nil
@@ -122,8 +122,8 @@ func (h *hostCountLimiter) admissionError(u decorum.URL, results []storage.HostL
 	return h.scope.hostAdmissionError(u, results[at])
 }
 
-// hostAdmissionError returns the error that refuses u for the fate of its host, nil if
-// the host was admitted.
+// hostAdmissionError returns the error that refuses u because of its host's result, nil if the host
+// was admitted.
 func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostLimitResult) error {
 	switch result {
 	case storage.DomainLimitReached:
@@ -137,8 +137,8 @@ func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostLimitResult
 	return nil
 }
 
-// refusalOf returns why the crawl would refuse a link to u for its host; nil if it would
-// not. It counts nothing. The crawl has a scope.
+// refusalOf returns why the crawl would refuse a link to u because of its host, nil if it would
+// not. It counts nothing. The crawl must have a scope.
 func (h *hostCountLimiter) refusalOf(ctx context.Context, u decorum.URL) (refusal, err error) {
 	count, err := h.store.AdmittedHostTotalsFor(ctx, newHostToAdmit(u.Origin().Host()))
 	if err != nil {
@@ -147,16 +147,16 @@ func (h *hostCountLimiter) refusalOf(ctx context.Context, u decorum.URL) (refusa
 	return h.scope.hostAdmissionError(u, h.admissionLimits().CheckNewHost(count, false)), nil
 }
 
-// hostsCountedNoteKey records that all hosts of the store are counted.
+// hostsCountedNoteKey is the note that all hosts of the store are counted.
 const hostsCountedNoteKey = "hosts_counted"
 
-// IsStoreSpecificNote reports whether a note of the zero Origin describes its own store, so that
-// an import must not copy it.
+// IsStoreSpecificNote reports whether the note of that key and the zero Origin describes the store
+// that holds it, so that an import must not copy it.
 func IsStoreSpecificNote(key string) bool { return key == hostsCountedNoteKey }
 
-// ensureHostsCounted counts the hosts of a store that did not count hosts before: of an earlier
-// version, or filled by an import. It does so once for a store, and holds the names of
-// all hosts in memory while it counts.
+// ensureHostsCounted counts the hosts of a store that an earlier version or an import has filled
+// without counting them. It does so once for each store, and holds the names of all hosts in memory
+// meanwhile.
 func (h *hostCountLimiter) ensureHostsCounted(ctx context.Context) error {
 	store, ok := h.store.(storage.Inspector)
 	if !ok || h.scope == nil {
@@ -165,10 +165,10 @@ func (h *hostCountLimiter) ensureHostsCounted(ctx context.Context) error {
 	if done, err := h.store.ReadNote(ctx, decorum.Origin{}, hostsCountedNoteKey); err != nil || len(done) > 0 {
 		return err
 	}
-	// The store must not be called while it is inspected.
+	// Collect the names first: the store must not be called while it lists origins.
 	var names []string
 	err := store.Origins(ctx, func(o storage.OriginInfo) bool {
-		if o.SeenURLs+o.QueuedURLs > 0 { // else no URL of it was ever queued
+		if o.SeenURLs+o.QueuedURLs > 0 { // otherwise no URL of the origin was ever queued
 			names = append(names, o.Origin.Host())
 		}
 		return true
@@ -176,6 +176,7 @@ func (h *hostCountLimiter) ensureHostsCounted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Empty limits count the hosts without refusing any.
 	for batch := range slices.Chunk(names, 1000) {
 		hosts := make([]storage.HostToAdmit, len(batch))
 		for i, host := range batch {

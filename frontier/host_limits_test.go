@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// hostURLs returns the URLs of n hosts made from the format.
+// hostURLs returns n URLs of different hosts, made from format.
 func hostURLs(n int, format string) (urls []string) {
 	for i := range n {
 		urls = append(urls, fmt.Sprintf(format, i))
@@ -17,8 +17,8 @@ func hostURLs(n int, format string) (urls []string) {
 	return urls
 }
 
-// TestMaxHostsPerDomain: a domain has so many hosts in all runs together, and its
-// hosts go on being crawled.
+// TestMaxHostsPerDomain: the limit of a domain's hosts applies to all runs together, and the crawl
+// of the admitted hosts continues.
 func TestMaxHostsPerDomain(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 10}, nil)}
@@ -26,7 +26,7 @@ func TestMaxHostsPerDomain(t *testing.T) {
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/")...); n != 8 {
 		t.Fatalf("%d hosts were added, want 8", n)
 	}
-	f = frontier.New(store, cfg) // a restart forgets no host
+	f = frontier.New(store, cfg) // a restart keeps the counts
 	for _, source := range []storage.Source{storage.SourceLink, storage.SourceSitemap, storage.SourceFeed, storage.SourceRedirect} {
 		discoverURLs(t, f, source, hostURLs(100, "http://h%d.wild.example/")...)
 	}
@@ -37,7 +37,7 @@ func TestMaxHostsPerDomain(t *testing.T) {
 		t.Errorf("%d sightings were refused, want 360", n)
 	}
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(10, "https://h%d.wild.example/other")...); n != 10 {
-		t.Errorf("of hosts that are known %d URLs were added, want 10", n)
+		t.Errorf("%d URLs of known hosts were added, want 10", n)
 	}
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(20, "http://good%d.example/")...); n != 20 {
 		t.Errorf("of other domains %d were added, want 20", n)
@@ -50,7 +50,7 @@ func TestMaxHostsPerDomain(t *testing.T) {
 	}
 }
 
-// A domain that makes up hosts is one line of the report, not one for each host.
+// A domain that generates hosts takes one line of the report, not one for each host.
 func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1}, nil)}
@@ -70,7 +70,7 @@ func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 	}
 }
 
-// TestMaxHosts: the crawl has so many hosts, however many domains there are.
+// TestMaxHosts: the limit of hosts applies to all domains together.
 func TestMaxHosts(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHosts: 10}, nil)}
@@ -86,11 +86,11 @@ func TestMaxHosts(t *testing.T) {
 		t.Errorf("room for %v: %v (%v), want a refusal", u, refusal, err)
 	}
 	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
-		t.Errorf("room at a host that is known: %v (%v)", refusal, err)
+		t.Errorf("refusal at a known host: %v (%v)", refusal, err)
 	}
 }
 
-// While memory is nearly used up, new hosts are refused and known ones go on.
+// While memory is nearly used up, new hosts are refused and the crawl of known ones continues.
 func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	low := false
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
@@ -98,7 +98,7 @@ func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	discoverURLs(t, f, storage.SourceLink, "http://a.example/")
 	low = true
 	if n := discoverURLs(t, f, storage.SourceLink, "http://a.example/2", "https://a.example/", "http://b.example/"); n != 2 {
-		t.Errorf("%d URLs were added, want the 2 of the host that is known", n)
+		t.Errorf("%d URLs were added, want the 2 of the known host", n)
 	}
 	if n := f.RefusalsByReason()[frontier.LowMemory]; n != 1 {
 		t.Errorf("%d were refused, want 1", n)
@@ -109,7 +109,7 @@ func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	}
 }
 
-// The hosts of a store that counted none are counted once, when a run goes on.
+// The hosts of a store that has not counted them are counted once, when a run resumes.
 func TestCountHosts(t *testing.T) {
 	store := memory.New(memory.Config{})
 	free := frontier.New(store, frontier.Config{}) // no scope: nothing is counted

@@ -11,36 +11,36 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// httpsRedirectsNoteKey is the note of an http origin that says how many of its pages in a
-// row redirected to themselves on https: one byte, at most redirectsToUpgrade.
+// httpsRedirectsNoteKey is the note of an http origin that counts how many of its pages in a row
+// redirected to their https variant: one byte, at most redirectsToUpgrade.
 const httpsRedirectsNoteKey = "https"
 
-// redirectsToUpgrade is how many pages in a row make an origin one that is on https: a
-// URL on http that is found from then on is queued as its twin on https.
+// redirectsToUpgrade is how many such pages in a row show that an origin has moved to https. From
+// then on, an http URL that is found is queued as its https variant.
 const redirectsToUpgrade = 3
 
-// maxCachedOrigins is how many origins are remembered in memory at least, twice as many at most; the
-// rest is read from the store again.
+// maxCachedOrigins is how many of the last used origins are remembered in memory, at least; at most
+// twice as many are. Others are read from the store again.
 const maxCachedOrigins = 10_000
 
-// An httpsUpgradeTracker knows which http origins have moved to https. It keeps that in
-// notes.
+// An httpsUpgradeTracker knows which http origins have moved to https. It keeps the evidence in
+// notes of the store.
 type httpsUpgradeTracker struct {
 	notes storage.Notes
 	scope *Scope // nil: every URL belongs to the crawl
 
-	mu                           sync.Mutex // guards consecutiveRedirectsByOrigin, and orders the notes
+	// mu guards consecutiveRedirectsByOrigin, and serialises writes of the notes with it.
+	mu                           sync.Mutex
 	consecutiveRedirectsByOrigin recent.Map[decorum.Origin, byte]
-	anyOriginUpgraded            atomic.Bool  // of them, or of those before, one is of an origin on https
+	anyOriginUpgraded            atomic.Bool  // an origin has moved, now or earlier in this process
 	upgradeCount                 atomic.Int64 // entries that upgradeEntry has changed
 }
 
-// HTTPSUpgradeCount returns how many URLs on http that were found were taken for their
-// twins on https, by this Frontier.
+// HTTPSUpgradeCount returns how many http URLs this Frontier has queued as their https variant.
 func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgrades.upgradeCount.Load() }
 
-// HTTPSVariant returns the URL on https of one on http, and false if u is on https, or on
-// a port of its own.
+// HTTPSVariant returns the https URL that differs from u in its scheme only. It returns false if u
+// is not on http or has a port other than 80.
 func HTTPSVariant(u decorum.URL) (decorum.URL, bool) {
 	if !isHTTPOnDefaultPort(u) {
 		return decorum.URL{}, false
@@ -51,14 +51,14 @@ func HTTPSVariant(u decorum.URL) (decorum.URL, bool) {
 
 const httpPrefix = "http://"
 
-// isHTTPOnDefaultPort reports whether u is on http, and not on a port of its own. It is
-// asked of each link, and makes no URL.
+// isHTTPOnDefaultPort reports whether u is on http and on the default port. It is called for each
+// link, and therefore parses no URL.
 func isHTTPOnDefaultPort(u decorum.URL) bool {
 	o := u.Origin()
 	return strings.HasPrefix(u.String(), httpPrefix) && strings.TrimSuffix(o.HostPort(), ".") == o.Host()
 }
 
-// HTTPVariant returns the URL on http whose HTTPSVariant u is, and false if there is none.
+// HTTPVariant returns the http URL whose HTTPSVariant is u, and false if there is none.
 func HTTPVariant(u decorum.URL) (decorum.URL, bool) {
 	rest, ok := strings.CutPrefix(u.String(), "https://")
 	if !ok {
@@ -72,14 +72,14 @@ func HTTPVariant(u decorum.URL) (decorum.URL, bool) {
 	return plain, ok && variant == u
 }
 
-// RecordHTTPSEvidence notes how a page was answered: whether it redirected to its twin on
-// https. On https, failed says that no answer came, or one that leads back to
-// http: then its host is not on https after all.
+// RecordHTTPSEvidence records how a page was answered. If u is on http, toHTTPS says whether it
+// redirected to its https variant. If u is on https, failed says that no answer came, or one that
+// leads back to http: the host has then not moved to https.
 func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
 	return f.httpsUpgrades.recordEvidence(ctx, u, toHTTPS, failed)
 }
 
-// recordEvidence is Frontier.RecordHTTPSEvidence.
+// recordEvidence implements Frontier.RecordHTTPSEvidence.
 func (t *httpsUpgradeTracker) recordEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
 	o := u.Origin()
 	if _, ok := HTTPSVariant(u); ok {
@@ -95,7 +95,8 @@ func (t *httpsUpgradeTracker) recordEvidence(ctx context.Context, u decorum.URL,
 	return t.updateConsecutiveHTTPSRedirects(ctx, plain.Origin(), false)
 }
 
-// updateConsecutiveHTTPSRedirects adds to the row of an origin, or ends it.
+// updateConsecutiveHTTPSRedirects counts a page of o that redirected to https, or resets the count
+// of o.
 func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin, redirected bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,6 +111,7 @@ func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Contex
 	if now == before {
 		return nil
 	}
+	// Write the changed count to memory and to the store. An empty note is deleted.
 	var note []byte
 	if now > 0 {
 		note = []byte{now}
@@ -118,8 +120,8 @@ func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Contex
 	return t.notes.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
-// consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It needs
-// t.mu.
+// consecutiveHTTPSRedirects returns how many pages of o in a row redirected to https. The caller
+// holds t.mu.
 func (t *httpsUpgradeTracker) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
 	if n, known := t.consecutiveRedirectsByOrigin.Peek(o); known {
 		return n, nil
@@ -136,7 +138,7 @@ func (t *httpsUpgradeTracker) consecutiveHTTPSRedirects(ctx context.Context, o d
 	return n, nil
 }
 
-// setConsecutiveRedirects remembers the row of an origin. It needs t.mu.
+// setConsecutiveRedirects remembers the count of o. The caller holds t.mu.
 func (t *httpsUpgradeTracker) setConsecutiveRedirects(o decorum.Origin, n byte) {
 	t.consecutiveRedirectsByOrigin.Put(o, n, maxCachedOrigins)
 	if n >= redirectsToUpgrade {
@@ -144,8 +146,8 @@ func (t *httpsUpgradeTracker) setConsecutiveRedirects(o decorum.Origin, n byte) 
 	}
 }
 
-// upgradeEntry takes an entry for its twin on https if that is where its origin has gone:
-// once, for one that has come back to http from there stays.
+// upgradeEntry replaces the URL of e by its https variant if its origin has moved there. It does so
+// once: an entry that has come back to http stays there.
 func (t *httpsUpgradeTracker) upgradeEntry(ctx context.Context, e *storage.Entry) error {
 	if e.HTTPSUpgradeTried {
 		return nil
@@ -154,19 +156,19 @@ func (t *httpsUpgradeTracker) upgradeEntry(ctx context.Context, e *storage.Entry
 	if err != nil || upgraded == e.URL {
 		return err
 	}
-	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true // Found must be of the same origin
+	// UncleanedURL must be of the same origin as URL.
+	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true
 	t.upgradeCount.Add(1)
 	return nil
 }
 
-// UpgradeIfOriginMovedToHTTPS returns the twin of u on https if that is where its origin has gone,
-// else u itself. A URL that belongs to the crawl stays as it is if its twin does
-// not: not all of its origin need have gone.
+// UpgradeIfOriginMovedToHTTPS returns the https variant of u if u's origin has moved to https,
+// otherwise u. It also returns u if u belongs to the crawl and the variant does not.
 func (f *Frontier) UpgradeIfOriginMovedToHTTPS(ctx context.Context, u decorum.URL) (decorum.URL, error) {
 	return f.httpsUpgrades.upgrade(ctx, u)
 }
 
-// upgrade is Frontier.UpgradeIfOriginMovedToHTTPS.
+// upgrade implements Frontier.UpgradeIfOriginMovedToHTTPS.
 func (t *httpsUpgradeTracker) upgrade(ctx context.Context, u decorum.URL) (decorum.URL, error) {
 	if !isHTTPOnDefaultPort(u) {
 		return u, nil
@@ -183,8 +185,8 @@ func (t *httpsUpgradeTracker) upgrade(ctx context.Context, u decorum.URL) (decor
 	return variant, nil
 }
 
-// isKnownToStayHTTP reports whether u is known not to be taken for its twin on https, as far
-// as that is in memory.
+// isKnownToStayHTTP reports whether memory shows that upgrade would return u unchanged. False means
+// only that the store must be read.
 func (t *httpsUpgradeTracker) isKnownToStayHTTP(u decorum.URL) bool {
 	if !t.anyOriginUpgraded.Load() || !isHTTPOnDefaultPort(u) {
 		return true

@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// URLPattern returns path, with its query, with all that may be counted up or
-// drawn by chance replaced by "#": runs of digits, UUIDs, and tokens of letters
-// and digits that look drawn (16 of both, or 8 of hexadecimal digits). masked is
-// false if there is nothing of the kind: then no other path has that pattern.
+// URLPattern returns path, which may include a query, with "#" in place of everything that may be a
+// counter or random: runs of digits, UUIDs, and tokens that mix letters and digits (16 characters,
+// or 8 if they are hexadecimal). masked is false if nothing was replaced; no other path then has
+// that pattern.
 func URLPattern(path string) (pattern string, masked bool) {
 	pattern = string(appendPathPattern(nil, path))
 	return pattern, pattern != path
 }
 
+// appendPathPattern appends the pattern of path to dst.
 func appendPathPattern(dst []byte, path string) []byte {
 	for path != "" {
 		n, kind := scanPathToken(path)
@@ -32,19 +33,20 @@ func appendPathPattern(dst []byte, path string) []byte {
 	return dst
 }
 
-// Kinds of tokens.
+// The kinds of tokens that scanPathToken returns.
 const (
-	separator   = iota // no token: it stays
-	plainToken         // its digits are folded
-	randomToken        // as a whole
+	separator   = iota // not a token: copied
+	plainToken         // its runs of digits are replaced
+	randomToken        // replaced as a whole
 )
 
 const uuidLength = len("00000000-0000-0000-0000-000000000000")
 
-// scanPathToken returns the length and the kind of what s begins with.
+// scanPathToken returns the length and the kind of the first token or separator of s, which is not
+// empty.
 func scanPathToken(s string) (n, kind int) {
 	if s[0] == '%' && len(s) >= 3 {
-		return 3, separator // an escape is one character
+		return 3, separator // an escape stands for one character
 	}
 	if len(s) >= uuidLength && isUUID(s[:uuidLength]) && (len(s) == uuidLength || !isAlphanumeric(s[uuidLength])) {
 		return uuidLength, randomToken
@@ -65,6 +67,7 @@ func scanPathToken(s string) (n, kind int) {
 	switch {
 	case n == 0:
 		return 1, separator
+	// A long mix of letters and digits is unlikely to be a word or a number.
 	case digits > 0 && letters > 0 && (n >= 16 || n >= 8 && beyondHex == 0):
 		return n, randomToken
 	}
@@ -87,7 +90,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isAlphanumeric(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// appendDigitsMasked appends a token with # for each run of digits.
+// appendDigitsMasked appends token to dst, with "#" for each run of digits.
 func appendDigitsMasked(dst []byte, token string) []byte {
 	for i := range len(token) {
 		switch {
@@ -100,24 +103,23 @@ func appendDigitsMasked(dst []byte, token string) []byte {
 	return dst
 }
 
-// maxPatterns is how many patterns are counted at a time, of all hosts: about
-// 4 MiB. When there are more, those with the fewest URLs are forgotten, half of
-// all or more.
+// maxPatterns is how many patterns of all hosts are counted at a time, in about 4 MiB. If there are
+// more, at least half of them are dropped, those with the fewest URLs.
 const maxPatterns = 100_000
 
-// patternCounts count URLs by host and pattern.
+// patternCounts counts URLs by host and pattern.
 type patternCounts struct {
-	mu           sync.Mutex
+	mu           sync.Mutex     // guards counts and largestCount
 	counts       map[uint64]int // by urlPatternKey
-	largestCount int            // the highest of the counts
+	largestCount int            // the highest of counts
 }
 
-// patternHashSeed is that of urlPatternKey: a site cannot know which of its patterns share
-// a count.
+// patternHashSeed is the random seed of urlPatternKey, so that a site cannot know which of its
+// patterns share a count.
 var patternHashSeed = maphash.MakeSeed()
 
-// urlPatternKey returns what stands for host and pattern in this process; 0 if no
-// other path has the pattern.
+// urlPatternKey returns a hash of host and path's pattern, valid in this process; 0 if no other
+// path has the pattern.
 func urlPatternKey(host, path string) uint64 {
 	var buf [256]byte
 	pattern := appendPathPattern(buf[:0], path)
@@ -131,21 +133,21 @@ func urlPatternKey(host, path string) uint64 {
 	return max(1, h.Sum64())
 }
 
-// urlCount returns how many URLs of the kind there are.
+// urlCount returns how many URLs have been counted for key.
 func (p *patternCounts) urlCount(key uint64) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts[key]
 }
 
-// highestCount returns the highest count.
+// highestCount returns the highest count of a pattern.
 func (p *patternCounts) highestCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.largestCount
 }
 
-// addURL counts a URL, unless its kind is none.
+// addURL counts a URL of key. It ignores the key 0.
 func (p *patternCounts) addURL(key uint64) {
 	if key == 0 {
 		return
@@ -162,7 +164,7 @@ func (p *patternCounts) addURL(key uint64) {
 	}
 }
 
-// dropSmallerHalf drops the patterns with the fewest URLs. It requires p.mu.
+// dropSmallerHalf drops the patterns with the fewest URLs. The caller holds p.mu.
 func (p *patternCounts) dropSmallerHalf() {
 	sizes := slices.Sorted(maps.Values(p.counts))
 	median := sizes[len(sizes)/2]

@@ -22,10 +22,10 @@ func parseURL(t *testing.T, s string) decorum.URL {
 	return u
 }
 
-// newDispatcherConfig returns a Config that has the defaults which newDispatcher wants.
+// newDispatcherConfig returns a Config with the defaults that newDispatcher requires.
 func newDispatcherConfig() Config { return Config{LeaseTTL: time.Hour, Now: time.Now} }
 
-// addURLs queues URLs in a store, as seeds.
+// addURLs queues URLs in store as seeds.
 func addURLs(t *testing.T, store storage.Store, urls ...string) {
 	t.Helper()
 	for _, u := range urls {
@@ -35,8 +35,7 @@ func addURLs(t *testing.T, store storage.Store, urls ...string) {
 	}
 }
 
-// TestReturnUnusedLeases: leases that were made for workers which have gone are queued
-// again.
+// TestReturnUnusedLeases: leases that were made for workers that have ended are queued again.
 func TestReturnUnusedLeases(t *testing.T) {
 	store := memory.New(memory.Config{})
 	addURLs(t, store, "http://a.test/", "http://b.test/")
@@ -53,7 +52,7 @@ func TestReturnUnusedLeases(t *testing.T) {
 	}
 }
 
-// A lossyQueue is a queue whose servers were started again so many times.
+// A lossyQueue is a queue whose servers have restarted a given number of times.
 type lossyQueue struct {
 	storage.Queue
 	restarts uint64
@@ -65,8 +64,8 @@ func (q *lossyQueue) Lease(ctx context.Context, now time.Time, ttl time.Duration
 	return leases, wait, err
 }
 
-// TestDispatcher: URLs are handed out until none is left, and what is remembered of the store
-// is forgotten when the store has lost some of it, and only then.
+// TestDispatcher: URLs are leased until the queue is empty. The caches are reset when the store has
+// lost data, and only then.
 func TestDispatcher(t *testing.T) {
 	store := memory.New(memory.Config{})
 	addURLs(t, store, "http://a.test/", "http://b.test/", "http://c.test/")
@@ -92,8 +91,8 @@ func TestDispatcher(t *testing.T) {
 	}
 }
 
-// TestDispatcherWake: a worker that waits for an origin that is held goes on when the hold ends,
-// and not when it would have ended.
+// TestDispatcherWake: a worker that waits for a held origin gets its URL when the hold is ended
+// early, not when it would have ended.
 func TestDispatcherWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, begin := memory.New(memory.Config{}), time.Now()

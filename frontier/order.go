@@ -6,10 +6,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// AssignDefaultOrder is the order of a crawl that is given no other: the URLs of an
-// origin go by seeds, then what sitemaps list by its priority (what feeds list,
-// as if it were 0.5), then links by their depth. A redirect's target goes where
-// its source went, and the crawl's own errands as they were queued.
+// AssignDefaultOrder is the default of Config.AssignOrder. Within an origin, seeds go first, then
+// URLs of sitemaps by their priority (URLs of feeds as if theirs were 0.5), then links by depth.
+// The target of a redirect keeps the order of its source, and prerequisites keep the order they
+// were queued with.
 func AssignDefaultOrder(e *storage.Entry) {
 	switch e.Source {
 	case storage.SourceSeed:
@@ -23,19 +23,19 @@ func AssignDefaultOrder(e *storage.Entry) {
 	}
 }
 
-// lowestPriorityRank is the rank of a sitemap's entry of priority 0. Links follow.
+// lowestPriorityRank is the rank of a sitemap's URL of priority 0. Links rank after it.
 const lowestPriorityRank = 100
 
-// PriorityRank returns the rank of a sitemap's entry of the given priority,
-// which is from 0 to 1: what is beyond is taken for the nearest of the two.
+// PriorityRank returns the rank of a sitemap's URL of the given priority, from 0 to 1. A priority
+// outside that range counts as its nearest end, NaN as 0.
 func PriorityRank(priority float64) uint16 {
-	if !(priority > 0) { // so written, NaN is none
+	if !(priority > 0) { // this form includes NaN
 		return lowestPriorityRank
 	}
 	return uint16(math.Round(lowestPriorityRank * (1 - min(priority, 1))))
 }
 
-// depthRank returns the rank of a link that is so deep.
+// depthRank returns the rank of a link at the given depth.
 func depthRank(depth int) uint16 {
 	const firstRank = lowestPriorityRank + 1
 	return firstRank + uint16(min(max(depth, 0), math.MaxUint16-firstRank))

@@ -52,8 +52,8 @@ func TestDefaultOrder(t *testing.T) {
 	}
 }
 
-// TestOrder: seeds go before what sitemaps list, by priority, and that before
-// links, by depth; unless somebody wants it otherwise.
+// TestOrder: by default seeds go before URLs of sitemaps, which go by priority, and those before
+// links, which go by depth. AssignOrder replaces that order.
 func TestOrder(t *testing.T) {
 	offered := []storage.Entry{
 		{URL: mustURL(t, "http://a.test/deep"), Source: storage.SourceLink, Depth: 3},
@@ -94,8 +94,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNextAwaitingRevisit: a foreground crawl ends when all pages rest, and is told
-// when the first is due; a daemon waits for that.
+// TestNextAwaitingRevisit: a foreground crawl ends when only revisits are left, and learns when the
+// first is due; a daemon waits for it.
 func TestNextAwaitingRevisit(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -115,13 +115,13 @@ func TestNextAwaitingRevisit(t *testing.T) {
 			case wait && (err != nil || !time.Now().Equal(first)):
 				t.Errorf("%v at %v, want the lease at %v", err, time.Now(), first)
 			case !wait && (!errors.Is(err, frontier.ErrOnlyRevisitsLeft) || !errors.As(err, &awaiting) || !awaiting.FirstRevisit.Equal(first)):
-				t.Errorf("%v, want ErrResting until %v", err, first)
+				t.Errorf("%v, want ErrOnlyRevisitsLeft until %v", err, first)
 			}
 		})
 	}
 }
 
-// A holdRecorder is an Inspector that tells of the holds it was told of.
+// A holdRecorder records holds, and lists them as an Inspector.
 type holdRecorder struct {
 	storage.Store
 	storage.Inspector
@@ -142,8 +142,8 @@ func (l *holdRecorder) Origins(_ context.Context, yield func(storage.OriginInfo)
 	return nil
 }
 
-// TestReleaseHolds: origins that an earlier run has set aside are handed out at once,
-// and others that are held are not.
+// TestReleaseHolds: origins that an earlier run suspended are leased at once, and origins held for
+// other reasons are not.
 func TestReleaseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &holdRecorder{Store: memory.New(memory.Config{}), holds: map[decorum.Origin]storage.OriginInfo{}}
@@ -166,14 +166,14 @@ func TestReleaseHolds(t *testing.T) {
 			}
 			ackDone(t, f, l, 0)
 			if host, waited := l.URL.Origin().Host(), time.Since(begin); (host == "b.test") != (i == 2) || i < 2 && waited > 0 || i == 2 && waited != time.Hour {
-				t.Errorf("%s was handed out after %v", host, waited)
+				t.Errorf("%s was leased after %v", host, waited)
 			}
 		}
 	})
 }
 
-// TestRescheduleModified: a page that was modified after its visit is due at once, under
-// whatever name it is known; others rest on.
+// TestRescheduleModified: a page that was modified after its visit is due at once, whichever of its
+// URLs the sitemap contains; other pages keep resting.
 func TestRescheduleModified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := frontier.New(memory.New(memory.Config{}), frontier.Config{
@@ -200,7 +200,7 @@ func TestRescheduleModified(t *testing.T) {
 			storage.SitemapLastmod{URL: es[2].URL, Modified: visited.Add(-time.Second)},
 			storage.SitemapLastmod{URL: mustURL(t, "http://a.test/unknown"), Modified: visited.Add(time.Second)})
 		if err != nil || n != 1 {
-			t.Errorf("recalled %d, %v; want 1", n, err)
+			t.Errorf("rescheduled %d, %v; want 1", n, err)
 		}
 		l, err := f.Next(t.Context())
 		if err != nil || l.URL != es[1].URL || !l.VisitHistorySummary.SitemapLastmod.Equal(visited.Add(time.Second)) {

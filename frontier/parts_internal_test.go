@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// linkEntries returns entries as links lead to them.
+// linkEntries returns entries of source SourceLink.
 func linkEntries(t *testing.T, urls ...string) (entries []storage.Entry) {
 	t.Helper()
 	for _, u := range urls {
@@ -18,8 +18,8 @@ func linkEntries(t *testing.T, urls ...string) (entries []storage.Entry) {
 	return entries
 }
 
-// TestHostLimiter: hosts beyond the limit of their domain are refused and counted, others are
-// not, and a host that was admitted stays so.
+// TestHostLimiter: hosts beyond the limit of their domain are refused and counted, others are not,
+// and an admitted host stays admitted.
 func TestHostLimiter(t *testing.T) {
 	var refusals refusalCounter
 	h := hostCountLimiter{store: memory.New(memory.Config{}), scope: NewScope(ScopeConfig{MaxHostsPerDomain: 1}, nil),
@@ -44,8 +44,8 @@ func TestHostLimiter(t *testing.T) {
 	}
 }
 
-// TestPatternLimiter: of a pattern there are as many URLs as the limit allows. A URL that the
-// store has seen passes, and takes no place.
+// TestPatternLimiter: the URLs of a pattern are limited. A URL that the store has seen passes and
+// is not counted again.
 func TestPatternLimiter(t *testing.T) {
 	var refusals refusalCounter
 	store := memory.New(memory.Config{})
@@ -65,7 +65,7 @@ func TestPatternLimiter(t *testing.T) {
 	}
 }
 
-// TestRefusalCounter: counts are added to what the note has, once, and each refusal is reported.
+// TestRefusalCounter: each count is added to the note once, and each refusal is reported.
 func TestRefusalCounter(t *testing.T) {
 	store, reported := memory.New(memory.Config{}), 0
 	why := outOfScopeError(parseURL(t, "http://a.test/"), newRefusal(DeepPath, "too deep"))
@@ -85,8 +85,8 @@ func TestRefusalCounter(t *testing.T) {
 	}
 }
 
-// TestHTTPSUpgradeTracker: an origin whose pages redirect to https three times in a row has moved
-// there, for another tracker of the same notes too, until one of its pages does not answer there.
+// TestHTTPSUpgradeTracker: an origin three of whose pages in a row redirect to https has moved
+// there, also for another tracker of the same notes, until one of its https pages does not answer.
 func TestHTTPSUpgradeTracker(t *testing.T) {
 	notes := memory.New(memory.Config{})
 	page, secure := parseURL(t, "http://a.test/p"), parseURL(t, "https://a.test/p")
@@ -120,7 +120,7 @@ func TestHTTPSUpgradeTracker(t *testing.T) {
 	want(&httpsUpgradeTracker{notes: notes}, page)
 }
 
-// TestSeenCache: it remembers the pages that the store has, as long as it has room, and is
+// TestSeenCache: the cache remembers the pages that the store holds, within its capacity, and is
 // empty after a reset.
 func TestSeenCache(t *testing.T) {
 	c := seenCache{newBoundedTextSet(8)}

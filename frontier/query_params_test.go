@@ -72,12 +72,12 @@ func TestParamCleaner(t *testing.T) {
 	}
 	for _, bad := range []string{"", "a=b", "a&b", "a#b"} {
 		if _, err := frontier.NewParamCleaner(frontier.ParamRules{Keep: []string{bad}}); err == nil {
-			t.Errorf("%q is taken for a name", bad)
+			t.Errorf("%q is accepted as a name", bad)
 		}
 	}
 }
 
-// FuzzParamCleaner: to clean twice is to clean once, and the origin stays.
+// FuzzParamCleaner: CleanURL is idempotent and keeps the origin.
 func FuzzParamCleaner(f *testing.F) {
 	for _, s := range []string{"http://a.test/;sid=1;sid=2/(S(a))/(S(b))?b&a&ref", "http://a.test//sid=1//?&&a=&=", "http://a.test/(S(sid=1))?*=1"} {
 		f.Add(s, "ref", "a*", true)
@@ -98,8 +98,8 @@ func FuzzParamCleaner(f *testing.F) {
 	})
 }
 
-// TestDiscoverRewrites: what is queued went through the project's rules first,
-// and what it was found as is kept.
+// TestDiscoverRewrites: a URL is cleaned by the project's rules before it is queued, and the URL it
+// was first found under is kept.
 func TestDiscoverRewrites(t *testing.T) {
 	store := memory.New(memory.Config{})
 	f := frontier.New(store, frontier.Config{ParamCleaner: mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}})})
@@ -112,8 +112,8 @@ func TestDiscoverRewrites(t *testing.T) {
 	}
 }
 
-// TestUpgradeURL: three pages in a row that redirect to https make the links to http
-// that are found later links to https, until that is no longer so.
+// TestUpgradeURL: after three pages in a row have redirected to https, later http links are queued
+// as https links, until an https page fails.
 func TestUpgradeURL(t *testing.T) {
 	store := memory.New(memory.Config{})
 	f := frontier.New(store, frontier.Config{})
@@ -139,18 +139,18 @@ func TestUpgradeURL(t *testing.T) {
 		want string // scheme of later links
 	}{
 		{func() { answered("http://a.test/a", true, false); answered("http://a.test/b", true, false) }, "http"},
-		{func() { answered("http://a.test/c", false, false); answered("http://a.test/d", true, false) }, "http"}, // a row that broke off
+		{func() { answered("http://a.test/c", false, false); answered("http://a.test/d", true, false) }, "http"}, // interrupts the redirects in a row
 		{func() { answered("http://a.test/e", true, false); answered("http://a.test/f", true, false) }, "https"},
 		{func() { answered("https://a.test/e", false, false) }, "https"},
 		{func() { answered("https://a.test:8443/e", false, true) }, "https"},
 		{func() { f = frontier.New(store, frontier.Config{}) }, "https"}, // a restart
-		{func() { answered("https://a.test/f", false, true) }, "http"},   // refused, or led back
+		{func() { answered("https://a.test/f", false, true) }, "http"},   // no answer, or a redirect back to http
 		{func() {
 			for _, p := range "abc" {
 				answered("http://a.test/"+string(p), true, false)
 			}
 		}, "https"},
-		{func() { answered("http://a.test/g", false, false) }, "http"}, // one that was queued before
+		{func() { answered("http://a.test/g", false, false) }, "http"}, // a URL that was queued before
 	} {
 		tt.do()
 		if got := queuedAs("http://a.test"); got != tt.want+"://a.test" {
@@ -167,12 +167,12 @@ func TestUpgradeURL(t *testing.T) {
 		}
 	}
 	if discoverURLs(t, f, storage.SourceLink, "http://a.test/new", "https://a.test/new") != 1 || f.HTTPSUpgradeCount() != 1 {
-		t.Errorf("%d folded, want 1", f.HTTPSUpgradeCount())
+		t.Errorf("%d upgrades, want 1", f.HTTPSUpgradeCount())
 	}
 }
 
-// TestUpgradeURLWithinScope: what belongs to a crawl is not lost because its twin on
-// https does not.
+// TestUpgradeURLWithinScope: a URL of the crawl is not lost because its https variant is out of
+// scope.
 func TestUpgradeURLWithinScope(t *testing.T) {
 	for name, cfg := range map[string]frontier.ScopeConfig{
 		"origin":  {Mode: frontier.OriginScope},
@@ -192,8 +192,8 @@ func TestUpgradeURLWithinScope(t *testing.T) {
 	}
 }
 
-// TestUpgradeURLByOrigin: what happens on a port of its own says nothing of the
-// usual ones, and a host with a final dot is an origin of its own.
+// TestUpgradeURLByOrigin: answers on other ports do not count for the default ports, and a host
+// with a final dot is a separate origin.
 func TestUpgradeURLByOrigin(t *testing.T) {
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	for _, host := range []string{"a.test", "b.test."} {

@@ -6,11 +6,11 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A RefusalReason is why a URL does not belong to a crawl, or not as it was found, in one
-// word. Reports and stored counts name it, so it stays as it is.
+// A RefusalReason says in one word why a URL does not belong to a crawl, or not as it was found.
+// Its values never change, because reports and stored counts contain them.
 type RefusalReason string
 
-// Reasons.
+// The reasons, with the settings that cause them.
 const (
 	WrongScheme        RefusalReason = "scheme"       // ScopeConfig.AllowFTP
 	LongURL            RefusalReason = "url_length"   // ScopeConfig.MaxURLLength
@@ -25,27 +25,27 @@ const (
 	FarCalendar        RefusalReason = "calendar"     // ScopeConfig.CurrentYear
 	TooManyPatternURLs RefusalReason = "pattern_urls" // ScopeConfig.MaxURLsPerPattern
 	TooManyHostURLs    RefusalReason = "host_urls"    // ScopeConfig.MaxURLsPerHost
-	unknownReason      RefusalReason = "scope"
+	unknownReason      RefusalReason = "scope"        // an error of Kind OutOfScope without a Refusal
 
 	TooManyDomainHosts RefusalReason = "domain_hosts" // ScopeConfig.MaxHostsPerDomain
 	TooManyHosts       RefusalReason = "hosts"        // ScopeConfig.MaxHosts
 	LowMemory          RefusalReason = "memory"       // Config.IsMemoryLow
 
-	SessionID RefusalReason = "session_id" // no refusal: taken off the path
+	SessionID RefusalReason = "session_id" // not a refusal: the id was removed from the path
 )
 
-// A Refusal is why a URL does not belong to a crawl. It is the cause of an
-// error of Kind OutOfScope.
+// A Refusal says why a URL does not belong to a crawl. It is the cause of an error of Kind
+// decorum.OutOfScope.
 type Refusal struct {
 	Reason RefusalReason
-	Detail string // for people, with the limit that was reached
+	Detail string // shown to people; names the limit that was reached
 }
 
-// Error says why.
+// Error returns Detail.
 func (r *Refusal) Error() string { return r.Detail }
 
-// RefusalReasonOf returns the reason of an error of Kind OutOfScope, "scope" if it
-// gives none.
+// RefusalReasonOf returns the reason of an error of Kind decorum.OutOfScope, and "scope" if it
+// contains no Refusal.
 func RefusalReasonOf(err error) RefusalReason {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r.Reason
@@ -53,7 +53,7 @@ func RefusalReasonOf(err error) RefusalReason {
 	return unknownReason
 }
 
-// outOfScopeError returns the error that refuses u.
+// outOfScopeError returns the error of Kind decorum.OutOfScope for u.
 func outOfScopeError(u decorum.URL, refusal *Refusal) error {
 	return &decorum.Error{Op: "scope", URL: u.String(), Kind: decorum.OutOfScope, Err: refusal}
 }

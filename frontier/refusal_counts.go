@@ -16,28 +16,27 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Notes of the crawl itself that count, in all runs, what Discover refused, and
-// what it took an id of a session off.
+// The notes of the crawl that count, over all runs, refused URLs, and URLs that lost a session id.
 const (
 	refusalsNoteKey   = "refused"
 	sessionIDsNoteKey = "cleaned"
 )
 
-// Bounds of what is counted: what is beyond counts for no host, and longer
-// examples are cut.
+// Bounds of the counts: beyond maxRefusalCounts, refusals are counted together without host and
+// reason. Examples are cut to maxExampleLength bytes.
 const (
 	maxRefusalCounts = 2000
 	maxExampleLength = 300
 )
 
-// A RefusalCount counts sightings of URLs that were not queued as they were found, of
-// one host and for one reason. A URL that is found on ten pages counts ten times.
+// A RefusalCount counts how often URLs of one host were refused or rewritten for one reason. A URL
+// that is found on ten pages counts ten times.
 type RefusalCount struct {
-	Host    string        `json:"host"` // empty: various
+	Host    string        `json:"host"` // empty: several hosts
 	Reason  RefusalReason `json:"reason"`
 	Count   int64         `json:"count"`
-	Why     string        `json:"why"`     // of the first
-	Example string        `json:"example"` // the first
+	Why     string        `json:"why"`     // detail of the first refusal
+	Example string        `json:"example"` // URL of the first refusal
 }
 
 type refusalKey struct {
@@ -45,25 +44,25 @@ type refusalKey struct {
 	reason RefusalReason
 }
 
-// A refusalCounter counts sightings of URLs by host and reason, and adds them to a note of the
-// crawl.
+// A refusalCounter counts refused or rewritten URLs by host and reason, and adds the counts to a
+// note of the crawl.
 type refusalCounter struct {
 	noteKey   string
-	onRefused func(storage.Entry, error) // observes each refusal; nil: nobody
+	onRefused func(storage.Entry, error) // called with each refusal; may be nil
 
-	mu       sync.Mutex                   // guards the two maps
+	mu       sync.Mutex                   // guards byReason and unsaved; save holds it during calls of the store
 	byReason map[RefusalReason]int64      // since New
-	unsaved  map[refusalKey]*RefusalCount // not in the note yet
+	unsaved  map[refusalKey]*RefusalCount // not added to the note yet
 }
 
-// countAndReport counts an entry that does not belong to the crawl, and reports it to onRefused.
+// countAndReport counts a refused entry, and reports it to onRefused.
 func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	c := RefusalCount{Reason: RefusalReasonOf(why), Why: why.Error(), Example: e.URL.String()}
 	if refusal, ok := errors.AsType[*Refusal](why); ok {
 		c.Why = refusal.Detail
 	}
 	switch c.Reason {
-	case OutsideScope, TooManyHosts, LowMemory: // the hosts outside of the crawl are unlimited in number
+	case OutsideScope, TooManyHosts, LowMemory: // without a host: there is no limit on how many there are
 	case TooManyDomainHosts:
 		c.Host = registrable.Domain(e.URL.Origin().Host())
 	default:
@@ -75,16 +74,16 @@ func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	}
 }
 
-// countSessionIDRemoval counts a URL of the crawl that was found with the id of a session in
-// its path: a site that puts a new one into every link has pages without end, of which no
-// limit tells.
+// countSessionIDRemoval counts a URL of the crawl that was found with a session id in its path. A
+// site that puts a new id into every link has endless URLs without reaching a limit, so the report
+// names it.
 func (s *refusalCounter) countSessionIDRemoval(found decorum.URL) {
 	s.countOne(RefusalCount{
-		Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String(),
+		Host: found.Origin().Host(), Reason: SessionID, Why: "a session id was removed from the path", Example: found.String(),
 	})
 }
 
-// countOne counts one sighting.
+// countOne adds c to the counts, with Count 1.
 func (s *refusalCounter) countOne(c RefusalCount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *refusalCounter) countOne(c RefusalCount) {
 	addRefusalCount(&s.unsaved, c)
 }
 
-// addRefusalCount adds up what is of the same host and reason.
+// addRefusalCount adds s to the count of the same host and reason.
 func addRefusalCount(dst *map[refusalKey]*RefusalCount, s RefusalCount) {
 	if *dst == nil {
 		*dst = map[refusalKey]*RefusalCount{}
@@ -113,27 +112,26 @@ func addRefusalCount(dst *map[refusalKey]*RefusalCount, s RefusalCount) {
 	(*dst)[key].Count += s.Count
 }
 
-// RefusalsByReason returns how many sightings of URLs this Frontier has refused, by
-// reason.
+// RefusalsByReason returns how many URLs this Frontier has refused, by reason. A URL counts each
+// time.
 func (f *Frontier) RefusalsByReason() map[RefusalReason]int64 {
 	return f.refusals.countsByReason()
 }
 
-// countsByReason returns how many sightings were counted, by reason.
+// countsByReason returns a copy of byReason.
 func (s *refusalCounter) countsByReason() map[RefusalReason]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.byReason)
 }
 
-// SaveRefusalAndSessionIDCounts adds what was refused and cleaned since the last call to what
-// the store has of it. What comes after the last call is not counted for good.
+// SaveRefusalAndSessionIDCounts adds the counts since the last call to the notes of the store.
+// Counts after the last call are lost when the process ends.
 func (f *Frontier) SaveRefusalAndSessionIDCounts(ctx context.Context) error {
 	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDRemovals.save(ctx, f.store))
 }
 
-// save adds what was counted since the last call to the note. What cannot be saved is saved by a
-// later call.
+// save adds the unsaved counts to the note. If that fails, a later call saves them.
 func (s *refusalCounter) save(ctx context.Context, notes storage.Notes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,6 +142,7 @@ func (s *refusalCounter) save(ctx context.Context, notes storage.Notes) error {
 	if err != nil {
 		return err
 	}
+	// Add the unsaved counts to those of earlier runs, and keep the total within maxRefusalCounts.
 	var all map[refusalKey]*RefusalCount
 	for _, c := range stored {
 		addRefusalCount(&all, c)
@@ -153,7 +152,7 @@ func (s *refusalCounter) save(ctx context.Context, notes storage.Notes) error {
 	}
 	note, err := json.Marshal(slices.SortedFunc(maps.Values(all), (*RefusalCount).compareByCount))
 	if err != nil {
-		return fmt.Errorf("keep what was %s: %w", s.noteKey, err)
+		return fmt.Errorf("encode the counts of the note %q: %w", s.noteKey, err)
 	}
 	if err := notes.SetNote(ctx, decorum.Origin{}, s.noteKey, note); err != nil {
 		return err
@@ -162,18 +161,19 @@ func (s *refusalCounter) save(ctx context.Context, notes storage.Notes) error {
 	return nil
 }
 
-// LoadRefusalCounts returns what the crawl with these notes has refused in all runs, most
-// first. A note that cannot be read says nothing.
+// LoadRefusalCounts returns what the crawl with these notes has refused in all runs, the highest
+// count first. It returns no counts if the note is malformed.
 func LoadRefusalCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount, error) {
 	return loadRefusalCounts(ctx, notes, refusalsNoteKey)
 }
 
-// LoadStrippedSessionIDCounts returns what the crawl with these notes has taken ids of sessions
-// off in all runs, most first. A note that cannot be read says nothing.
+// LoadStrippedSessionIDCounts returns how many URLs the crawl with these notes has removed session
+// ids from in all runs, the highest count first. It returns no counts if the note is malformed.
 func LoadStrippedSessionIDCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount, error) {
 	return loadRefusalCounts(ctx, notes, sessionIDsNoteKey)
 }
 
+// loadRefusalCounts returns the counts in the note of that name.
 func loadRefusalCounts(ctx context.Context, notes storage.Notes, name string) (list []RefusalCount, err error) {
 	note, err := notes.ReadNote(ctx, decorum.Origin{}, name)
 	if err != nil {
@@ -185,7 +185,7 @@ func loadRefusalCounts(ctx context.Context, notes storage.Notes, name string) (l
 	return list, nil
 }
 
-// compareByCount puts what was seen most first.
+// compareByCount orders the highest count first.
 func (s *RefusalCount) compareByCount(t *RefusalCount) int {
 	return cmp.Or(cmp.Compare(t.Count, s.Count), strings.Compare(s.Host, t.Host), strings.Compare(string(s.Reason), string(t.Reason)))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestRefusalsAreSaved: what is refused is counted by host and reason, over all
-// runs, and bounded.
+// TestRefusalsAreSaved: refusals are counted by host and reason over all runs, and the number of
+// counts is bounded.
 func TestRefusalsAreSaved(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
@@ -29,7 +29,7 @@ func TestRefusalsAreSaved(t *testing.T) {
 		save(f)
 		discoverURLs(t, f, storage.SourceLink, "http://a.test/?a&d")
 		save(f)
-		save(f) // nothing twice
+		save(f) // adds nothing again
 		if got := f.RefusalsByReason(); got[frontier.TooManyParams] != 4 || got[frontier.OutsideScope] != 2 {
 			t.Errorf("this run refused %v", got)
 		}
@@ -59,8 +59,8 @@ func TestRefusalsAreSaved(t *testing.T) {
 	}
 }
 
-// TestSessionsAreCounted: who puts the id of a session into the paths of a
-// crawl's URLs is named by host, over all runs, and nothing of it is a refusal.
+// TestSessionsAreCounted: a host that puts session ids into the paths of the crawl's URLs is
+// counted over all runs, and not as a refusal.
 func TestSessionsAreCounted(t *testing.T) {
 	store := memory.New(memory.Config{})
 	params, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{"ref"}})
@@ -84,7 +84,7 @@ func TestSessionsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const why = "the id of a session in the path is taken off"
+	const why = "a session id was removed from the path"
 	if diff := cmp.Diff([]frontier.RefusalCount{
 		{Host: "a.test", Reason: "session_id", Count: 4, Why: why, Example: "http://a.test/p;jsessionid=0?ref=1"},
 		{Host: "www.a.test", Reason: "session_id", Count: 2, Why: why, Example: "http://www.a.test/PHPSESSID=1/"},

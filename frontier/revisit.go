@@ -10,19 +10,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A RevisitMode says how it is decided when a page is visited again.
+// A RevisitMode says how the time of a page's next visit is computed.
 type RevisitMode uint8
 
-// Modes.
+// The modes.
 const (
 	NoRevisit       RevisitMode = iota // each page is visited once
-	IntervalRevisit                    // always after the same time
-	AdaptiveRevisit                    // by how often the page has been found changed
+	IntervalRevisit                    // always after RevisitPolicy.Interval
+	AdaptiveRevisit                    // by how often visits found the page changed
 )
 
 var revisitModeNames = [...]string{NoRevisit: "none", IntervalRevisit: "interval", AdaptiveRevisit: "adaptive"}
 
-// ParseRevisitMode returns the mode of that name.
+// ParseRevisitMode returns the mode of that name: none, interval or adaptive.
 func ParseRevisitMode(name string) (RevisitMode, error) {
 	if i := slices.Index(revisitModeNames[:], name); i >= 0 {
 		return RevisitMode(i), nil
@@ -30,55 +30,56 @@ func ParseRevisitMode(name string) (RevisitMode, error) {
 	return 0, fmt.Errorf("%q is not one of none, interval, adaptive", name)
 }
 
-// A RevisitPolicy is a plan of when pages are visited again. It is arithmetic on what
-// visits saw; all that it remembers of a page is a storage.VisitHistorySummary. The zero value
-// visits no page again.
+// A RevisitPolicy computes when pages are visited again, from what visits observed. All that it
+// needs to remember of a page is a storage.VisitHistorySummary. The zero RevisitPolicy visits no
+// page again.
 //
-// In adaptive mode the rate at which a page changes is estimated from how many
-// of the last visits found it changed, with the bias-reduced estimator of Cho
-// and Garcia-Molina (Estimating Frequency of Change, 2003). The page then rests
-// for the geometric mean of its time between changes and the middle of the
-// plan: pages are visited as often as the square root of how often they change.
-// Of all ways to spend a number of visits, that one keeps changes waiting the
-// least to be seen; to visit in proportion to the rate spends nearly all
-// visits on the few pages that are stale again at once.
+// In adaptive mode the rate of change of a page is estimated from how many of the last visits found
+// it changed, with the bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of
+// Change, 2003). The page then rests for the geometric mean of two times: its mean time between
+// changes, and the geometric mean of MinInterval and MaxInterval. Pages are thus visited in
+// proportion to the square root of their rate of change. For a given number of visits, this
+// minimises how long changes remain unseen; visits in proportion to the rate itself would nearly
+// all go to the few pages that are outdated again at once.
 type RevisitPolicy struct {
 	Mode     RevisitMode
-	Interval time.Duration // interval: from the end of a visit to the next
-	// MinInterval and MaxInterval bound the same in adaptive mode. A new page rests for the
-	// middle between them, their geometric mean.
+	Interval time.Duration // interval mode: from the end of a visit to the next
+	// MinInterval and MaxInterval bound the same time in adaptive mode. A new page rests for their
+	// geometric mean.
 	MinInterval, MaxInterval time.Duration
 }
 
-// maxConsecutiveMissing is how many visits in a row find nothing before a page is given up.
+// maxConsecutiveMissing is after how many consecutive visits with status 404 or 410 a page is given
+// up.
 const maxConsecutiveMissing = 3
 
 const (
-	// maxObservations is how many observations count in full: when there are so many,
-	// all are halved, so that a page may change its ways.
+	// maxObservations is how many comparisons count in full. When there are that many, their
+	// numbers are halved, so that the estimate follows a page that begins to change more or less
+	// often.
 	maxObservations = 16
-	// maxIntervalGrowth bounds how fast the rest of a page grows: it may be so many times
-	// what lay between its last visits.
+	// maxIntervalGrowth bounds the growth of a page's rest: the rest is at most this many times the
+	// time between its last visits, or their mean if that is longer.
 	maxIntervalGrowth = 2
 )
 
-// A PageObservation is what a visit saw of a page.
+// A PageObservation holds what a visit observed of a page.
 type PageObservation struct {
 	At           time.Time // end of the visit
 	Status       int
-	ETag         string // validators, as they came
+	ETag         string // validators, as the server sent them
 	LastModified string
-	Hash         uint64 // of what the page is; 0 if that is not known
+	Hash         uint64 // hash of the page's content; 0: unknown
 }
 
-// isMissing reports whether nothing was there.
+// isMissing reports whether the page did not exist.
 func (s PageObservation) isMissing() bool {
 	return s.Status == http.StatusNotFound || s.Status == http.StatusGone
 }
 
-// differsFrom reports whether the page is another than at the visit that left
-// before. Where both know what the page was, validators do not matter: servers
-// make new ones for old pages. Where nothing can be compared, it does not.
+// differsFrom reports whether the page has changed since the visit that left before. If both hashes
+// are known, they decide and validators do not, because servers send new validators for unchanged
+// pages. If nothing can be compared, the page counts as unchanged.
 func (s PageObservation) differsFrom(before storage.VisitHistorySummary) bool {
 	switch {
 	case s.Status == http.StatusNotModified:
@@ -91,21 +92,21 @@ func (s PageObservation) differsFrom(before storage.VisitHistorySummary) bool {
 	return s.LastModified != "" && before.LastModified != "" && s.LastModified != before.LastModified
 }
 
-// IsEnabled reports whether pages are visited again at all.
+// IsEnabled reports whether pages are visited again.
 func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 
-// A RevisitPlan is what follows from a visit to a page for the next one.
+// A RevisitPlan says what follows from a visit to a page.
 type RevisitPlan struct {
-	Summary storage.VisitHistorySummary // what the visit leaves of the page
+	Summary storage.VisitHistorySummary // to be stored until the next visit
 	Delay   time.Duration               // from the end of the visit to the next one
-	GiveUp  bool                        // nothing was there so often in a row that there is no next one
-	// IsComparable says that there was a visit before, and that the page is still there; Changed,
-	// that it is another than it was then, as far as that can be told.
+	GiveUp  bool                        // the page was missing 3 times in a row: no next visit
+	// IsComparable is set if there was an earlier visit and the page still exists, Changed if
+	// IsComparable is set and the page is known to differ from that visit.
 	IsComparable, Changed bool
 }
 
-// Plan returns what follows from a visit. before is what the visit before has left, nil if there
-// was none.
+// Plan returns what follows from a visit that observed s. before is the Summary after the last
+// visit, nil if there was none.
 func (r RevisitPolicy) Plan(before *storage.VisitHistorySummary, s PageObservation) (p RevisitPlan) {
 	p.Summary, p.Delay = r.summaryAndDelay(before, s)
 	p.GiveUp = p.Summary.ConsecutiveMissing >= maxConsecutiveMissing
@@ -114,10 +115,7 @@ func (r RevisitPolicy) Plan(before *storage.VisitHistorySummary, s PageObservati
 	return p
 }
 
-// summaryAndDelay returns what a visit leaves of a page, and how long the page rests
-// then. before is what the visit before has left, nil if there was none. A page
-// that is missing is asked for ever less often; what is known of its changes
-// stays, but its validators do not: what comes back is wanted whole.
+// summaryAndDelay returns RevisitPlan.Summary and RevisitPlan.Delay for Plan.
 func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary, s PageObservation) (storage.VisitHistorySummary, time.Duration) {
 	if before == nil {
 		before = &storage.VisitHistorySummary{}
@@ -125,16 +123,20 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary, s Pa
 	p := *before
 	p.VisitedAt, p.Status, p.SitemapLastmod = s.At, s.Status, time.Time{}
 	if s.isMissing() {
+		// A missing page is visited ever less often. The history of its changes stays, but not its
+		// validators: if it comes back, it must be fetched in full.
 		p.ETag, p.LastModified = "", ""
 		p.ConsecutiveMissing++
 		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.ConsecutiveMissing, 0), maxConsecutiveMissing))
 	}
 	p.ConsecutiveMissing = 0
+	// A 304 confirms the last body, whose hash stays; it may carry a new ETag.
 	if s.Status != http.StatusNotModified {
 		p.ETag, p.LastModified, p.BodyHash = s.ETag, s.LastModified, s.Hash
 	} else if s.ETag != "" {
 		p.ETag = s.ETag
 	}
+	// A first visit has nothing to compare with. Later ones add a comparison.
 	if before.VisitedAt.IsZero() {
 		return p, r.DelayAfterFailure(p)
 	}
@@ -143,12 +145,12 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary, s Pa
 	return p, r.interval(p, elapsed)
 }
 
-// DelayAfterFailure returns how long a page rests after a visit that saw nothing of it.
+// DelayAfterFailure returns how long a page rests after a visit that observed nothing of it.
 func (r RevisitPolicy) DelayAfterFailure(p storage.VisitHistorySummary) time.Duration {
 	return r.interval(p, 0)
 }
 
-// addVisitComparison adds a comparison of two visits, with elapsed between them.
+// addVisitComparison adds to p a comparison of two visits that were elapsed apart.
 func addVisitComparison(p *storage.VisitHistorySummary, elapsed time.Duration, changed bool) {
 	p.ComparedVisits++
 	p.TotalComparedInterval += elapsed
@@ -160,8 +162,8 @@ func addVisitComparison(p *storage.VisitHistorySummary, elapsed time.Duration, c
 	}
 }
 
-// interval returns how long a page rests, the time since its last visit but one
-// being elapsed.
+// interval returns how long a page with history p rests. elapsed is the time between its last two
+// visits, 0 if it is unknown.
 func (r RevisitPolicy) interval(p storage.VisitHistorySummary, elapsed time.Duration) time.Duration {
 	if r.Mode != AdaptiveRevisit {
 		return r.Interval
@@ -175,14 +177,14 @@ func (r RevisitPolicy) interval(p storage.VisitHistorySummary, elapsed time.Dura
 	return r.clampInterval(time.Duration(min(maxDelay, math.Sqrt(float64(mean)/changesPerVisit(p)*middle))))
 }
 
-// changesPerVisit estimates how many times a page changes between two visits, on
-// average: 0 if it never was found changed.
+// changesPerVisit estimates how many times a page changes between two visits on average. It is 0 if
+// no visit found the page changed.
 func changesPerVisit(p storage.VisitHistorySummary) float64 {
 	n, x := float64(p.ComparedVisits), float64(min(max(p.ChangedVisits, 0), p.ComparedVisits))
 	return math.Log((n + 0.5) / (n - x + 0.5))
 }
 
-// clampInterval keeps a rest within the plan's bounds, if it has any.
+// clampInterval returns d limited to the policy's bounds.
 func (r RevisitPolicy) clampInterval(d time.Duration) time.Duration {
 	if r.Mode != AdaptiveRevisit {
 		return max(d, r.Interval)

@@ -47,8 +47,8 @@ func TestPlanChanged(t *testing.T) {
 	}
 }
 
-// TestPlanGiveUp: a page is given up when nothing was there three times in a row. A visit that finds
-// nothing cannot be compared, nor can the first.
+// TestPlanGiveUp: a page is given up after it was missing three times in a row. Neither a visit
+// that finds the page missing nor the first visit can be compared.
 func TestPlanGiveUp(t *testing.T) {
 	var before *storage.VisitHistorySummary
 	for i, tt := range []struct {
@@ -63,7 +63,7 @@ func TestPlanGiveUp(t *testing.T) {
 	}
 }
 
-// TestUpdateHistory pins what a visit leaves.
+// TestUpdateHistory checks the summary after a visit.
 func TestUpdateHistory(t *testing.T) {
 	before := storage.VisitHistorySummary{VisitedAt: epoch, Status: 200, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, SitemapLastmod: epoch, ConsecutiveMissing: 2}
 	at := epoch.Add(day)
@@ -94,7 +94,7 @@ func TestUpdateHistory(t *testing.T) {
 	}
 }
 
-// TestRevisitDelays pins how long pages rest.
+// TestRevisitDelays checks how long pages rest.
 func TestRevisitDelays(t *testing.T) {
 	middle := time.Duration(math.Sqrt(float64(hour) * float64(30*day)))
 	seen := func(n, x int, span time.Duration) *storage.VisitHistorySummary {
@@ -127,8 +127,8 @@ func TestRevisitDelays(t *testing.T) {
 			t.Errorf("%s: rests %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	// Half of the visits found a change: by the estimator the page changes
-	// every 4 days / -ln(4.5/8.5).
+	// Half of the visits found a change. The estimator then says that the page changes every
+	// 4 days / -ln(4.5/8.5).
 	plan := adaptive.Plan(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
 	page, delay := plan.Summary, plan.Delay
 	if want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle))); (delay - want).Abs() > time.Microsecond {
@@ -139,8 +139,8 @@ func TestRevisitDelays(t *testing.T) {
 	}
 }
 
-// TestDelayFollowsChanges: a page that has always changed rests for the
-// longest some time after it has stopped, and what is remembered is bounded.
+// TestDelayFollowsChanges: a page that has always changed reaches the longest rest some time after
+// it has stopped changing, and its history is bounded.
 func TestDelayFollowsChanges(t *testing.T) {
 	p, at, delay := storage.VisitHistorySummary{VisitedAt: epoch, BodyHash: 1}, epoch, hour
 	visit := func(hash uint64) {
@@ -165,7 +165,7 @@ func TestDelayFollowsChanges(t *testing.T) {
 	}
 }
 
-// TestDelayIsBounded: whatever a store holds, a rest is within the bounds.
+// TestDelayIsBounded: the rest is within the bounds, whatever history a store holds.
 func TestDelayIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	number := func() int64 { return r.Int64() >> r.IntN(64) * int64(r.IntN(3)-1) }

@@ -11,18 +11,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// ScopeMode says how far from its seeds a crawl may go.
+// A ScopeMode says how far from its seeds a crawl may go.
 type ScopeMode uint8
 
-// How far. The zero value keeps to the seeds' hosts.
+// The modes. The zero value limits the crawl to the hosts of the seeds.
 const (
 	HostScope   ScopeMode = iota // the hosts of the seeds, any scheme and port
 	OriginScope                  // the origins of the seeds
 	DomainScope                  // the registrable domains of the seeds (public suffix list)
-	AnyScope                     // anywhere
+	AnyScope                     // every URL
 )
 
-// ParseScopeMode returns the ScopeMode of that name.
+// ParseScopeMode returns the mode of that name: origin, host, domain or any.
 func ParseScopeMode(name string) (ScopeMode, error) {
 	if i := slices.Index(scopeModeNames[:], name); i >= 0 {
 		return ScopeMode(i), nil
@@ -32,7 +32,7 @@ func ParseScopeMode(name string) (ScopeMode, error) {
 
 var scopeModeNames = [...]string{HostScope: "host", OriginScope: "origin", DomainScope: "domain", AnyScope: "any"}
 
-// String returns the name, "unknown" for what is no ScopeMode.
+// String returns the name of the mode, "unknown" for an invalid one.
 func (w ScopeMode) String() string {
 	if int(w) < len(scopeModeNames) {
 		return scopeModeNames[w]
@@ -40,37 +40,39 @@ func (w ScopeMode) String() string {
 	return "unknown"
 }
 
-// ScopeConfig says which URLs belong to a crawl. Of a limit, 0 means the constant
-// of its name: MaxDepth 0 is DefaultMaxDepth. Those from MaxParams on end what a
-// site makes up without end.
+// ScopeConfig says which URLs belong to a crawl. A limit of 0 means the constant of its name:
+// MaxDepth 0 means DefaultMaxDepth. MaxParams and the limits after it end what a site generates
+// without end.
 type ScopeConfig struct {
-	Mode           ScopeMode        // how far from the seeds
-	AllowFTP       bool             // URLs of ftp belong to it, too; they do wherever a seed is one
-	Include        []*regexp.Regexp // a URL must match one of them, if there are any
-	Exclude        []*regexp.Regexp // and none of these
-	MaxDepth       int              // links from a seed; negative: seeds only
-	MaxURLLength   int              // bytes
-	MaxParams      int              // parameters of a query
-	MaxPathDepth   int              // segments of a path
-	MaxPathRepeats int              // times that a segment, or up to 8 in the same order, stand in a row in a path
-	MaxRedirects   int              // in a row, that lead to a URL
-	// MaxURLsPerPattern is how many URLs of a host are queued whose paths and
-	// queries differ in nothing but numbers, dates and tokens: see URLPattern. What
-	// seeds and sitemaps name does not count. A new Frontier counts anew.
+	Mode         ScopeMode        // how far from the seeds
+	AllowFTP     bool             // ftp URLs belong to the crawl; also allowed if a seed is one
+	Include      []*regexp.Regexp // if not empty, a URL must match one of them
+	Exclude      []*regexp.Regexp // a URL must match none of them
+	MaxDepth     int              // links from a seed; negative: seeds only
+	MaxURLLength int              // bytes
+	MaxParams    int              // parameters in a query
+	MaxPathDepth int              // segments in a path
+	// MaxPathRepeats is how many times in a row a path may contain the same segment, or the same
+	// sequence of up to 8 segments.
+	MaxPathRepeats int
+	MaxRedirects   int // consecutive redirects that lead to a URL
+	// MaxURLsPerPattern is how many URLs of a host are queued whose paths and queries differ only
+	// in numbers, dates and random tokens: see URLPattern. URLs of seeds and sitemaps are not
+	// counted. Each new Frontier counts from 0.
 	MaxURLsPerPattern int
-	// MaxURLsPerHost is how many URLs of a host are ever queued. Its schemes and
-	// ports count apart; seeds are queued even then.
+	// MaxURLsPerHost is how many URLs of an origin are ever queued: each scheme and port of a host
+	// is counted separately. Seeds are queued beyond the limit.
 	MaxURLsPerHost int
-	// MaxHostsPerDomain is how many hosts of a registrable domain may ever have a URL
-	// queued. Each user of github.io has a domain of his own, as for DomainScope. Hosts of
-	// seeds, and targets of a robots.txt redirect, are counted and never refused.
+	// MaxHostsPerDomain is how many hosts of a registrable domain may ever have a URL queued. As
+	// for DomainScope, each user of github.io has a separate domain. Hosts of seeds, and targets of
+	// a robots.txt redirect, are counted but never refused.
 	MaxHostsPerDomain int
 	// MaxHosts is how many hosts of all domains together may ever have a URL queued.
 	MaxHosts    int
-	CurrentYear int // in which the crawl is: calendars far from it end; 0: none does
+	CurrentYear int // year of the crawl, which bounds calendars; 0: no bound
 }
 
-// Defaults of the limits of a ScopeConfig.
+// The defaults of the limits of a ScopeConfig.
 const (
 	DefaultMaxDepth          = 32
 	DefaultMaxURLLength      = 2048
@@ -84,6 +86,7 @@ const (
 	DefaultMaxHosts          = 1_000_000
 )
 
+// withDefaults returns c with each limit of 0 set to its default.
 func (c ScopeConfig) withDefaults() ScopeConfig {
 	c.MaxDepth = cmp.Or(c.MaxDepth, DefaultMaxDepth)
 	c.MaxURLLength = cmp.Or(c.MaxURLLength, DefaultMaxURLLength)
@@ -101,11 +104,11 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 // A Scope decides which URLs belong to a crawl. It is immutable.
 type Scope struct {
 	cfg       ScopeConfig
-	scopeKeys map[string]bool // origins, hosts or domains of the seeds
-	allowsFTP bool
+	scopeKeys map[string]bool // scopeKey of each seed
+	allowsFTP bool            // AllowFTP, or a seed is on ftp
 }
 
-// NewScope returns the scope of a crawl from seeds.
+// NewScope returns the Scope of a crawl from seeds.
 func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 	s := &Scope{cfg: cfg.withDefaults(), scopeKeys: map[string]bool{}, allowsFTP: cfg.AllowFTP}
 	for _, u := range seeds {
@@ -115,9 +118,9 @@ func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 	return s
 }
 
-// Check returns nil if e belongs to the crawl, else an error of Kind OutOfScope
-// with a *Refusal. How many URLs there are already is for Frontier.Discover to
-// judge. To a crawl without a scope, which is nil, every URL belongs.
+// Check returns nil if e belongs to the crawl, otherwise an error of Kind decorum.OutOfScope with a
+// *Refusal. It does not check the limits of how many URLs and hosts there are: see
+// Frontier.Discover. A nil Scope contains every URL.
 func (s *Scope) Check(e storage.Entry) error {
 	if s == nil {
 		return nil
@@ -128,6 +131,7 @@ func (s *Scope) Check(e storage.Entry) error {
 	return nil
 }
 
+// refusal returns why e does not belong to the crawl, nil if it does.
 func (s *Scope) refusal(e *storage.Entry) *Refusal {
 	u := e.URL.String()
 	switch {
@@ -137,8 +141,9 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 		return newRefusal(LongURL, "longer than %d bytes", s.cfg.MaxURLLength)
 	case e.Redirects > s.cfg.MaxRedirects:
 		return newRefusal(TooManyRedirects, "more than %d redirects in a row", s.cfg.MaxRedirects)
+	// The other limits apply to pages. A robots.txt or a sitemap may be anywhere.
 	case e.Source == storage.SourcePrerequisite:
-		return nil // an errand: the rest is for pages
+		return nil
 	case e.Depth > max(s.cfg.MaxDepth, 0):
 		return newRefusal(DeepLink, "deeper than %d links", max(s.cfg.MaxDepth, 0))
 	case s.cfg.Mode != AnyScope && !s.scopeKeys[s.scopeKey(e.URL)]:
@@ -151,11 +156,12 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 	return s.cfg.trapRefusal(e.URL.PathAndQuery())
 }
 
+// newRefusal returns a Refusal with a formatted Detail.
 func newRefusal(r RefusalReason, format string, args ...any) *Refusal {
 	return &Refusal{r, fmt.Sprintf(format, args...)}
 }
 
-// scopeKey returns what u shares with the other URLs that are within its reach.
+// scopeKey returns the origin, host or domain of u. All URLs with the key of a seed are in scope.
 func (s *Scope) scopeKey(u decorum.URL) string {
 	switch s.cfg.Mode {
 	case OriginScope:
@@ -166,6 +172,7 @@ func (s *Scope) scopeKey(u decorum.URL) string {
 	return u.Origin().Host()
 }
 
+// matchesAny reports whether u matches one of patterns.
 func matchesAny(patterns []*regexp.Regexp, u string) bool {
 	return slices.ContainsFunc(patterns, func(re *regexp.Regexp) bool { return re.MatchString(u) })
 }

@@ -50,7 +50,7 @@ func TestScope(t *testing.T) {
 		{"URL length, just", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 4), 1, ""},
 		{"included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/docs/x", 1, ""},
 		{"not included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/news", 1, "matches no include pattern"},
-		{"ftp is not asked for", frontier.ScopeConfig{}, "ftp://www.example.co.uk/a", 1, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"},
+		{"ftp is off by default", frontier.ScopeConfig{}, "ftp://www.example.co.uk/a", 1, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"},
 		{"ftp", frontier.ScopeConfig{AllowFTP: true}, "ftp://www.example.co.uk/a", 1, ""},
 		{"ftp elsewhere", frontier.ScopeConfig{AllowFTP: true}, "ftp://ftp.example.co.uk/a", 1, "another host than the seeds'"},
 		{"excluded", frontier.ScopeConfig{Exclude: pdf}, "https://www.example.co.uk/a.pdf", 1, "matches an exclude pattern"},
@@ -84,7 +84,7 @@ func TestParseScopeMode(t *testing.T) {
 	}
 }
 
-// A seed on ftp says that ftp is wanted, as far as ScopeMode goes.
+// A seed on ftp allows ftp URLs, within the ScopeMode.
 func TestScopeOfSeedOnFTP(t *testing.T) {
 	seeds := []decorum.URL{mustURL(t, "https://www.example.test/"), mustURL(t, "ftp://ftp.example.test/")}
 	s := frontier.NewScope(frontier.ScopeConfig{}, seeds)

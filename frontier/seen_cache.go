@@ -5,16 +5,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// seenCache remembers URLs that are in the seen set: links that are on each page of a
-// site need neither be judged nor looked up again. Nothing that is seen is ever unseen,
-// unless the store has lost it.
+// A seenCache remembers URLs that are in the seen set, so that links that occur on every page of a
+// site need not be checked and looked up again. A URL stays in the seen set unless the store loses
+// data.
 type seenCache struct{ boundedTextSet }
 
 // maxRecentURLs is how many URLs are remembered.
 const maxRecentURLs = 1 << 17
 
-// addStored remembers the entries that the store has, to judge by what became of them. They
-// are clean, but for the crawl's own errands.
+// addStored remembers the entries that the store holds, according to results. Entries with a
+// request of their own, and prerequisites, are left out, because their URLs are not cleaned.
 func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddOutcome) {
 	for i, result := range results {
 		e := &entries[i]
@@ -25,9 +25,9 @@ func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddOutc
 	}
 }
 
-// WasRecentlyOffered reports whether u was offered lately, so that to offer it as a link again
-// would change nothing: it would still be queued under the same name. It is quick, and
-// asks nobody: false says nothing.
+// WasRecentlyOffered reports whether offering u as a link would change nothing, because u was
+// offered recently and would still be queued under the same URL. It uses memory only: false means
+// that Discover must decide.
 func (f *Frontier) WasRecentlyOffered(u decorum.URL) bool {
 	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) && f.httpsUpgrades.isKnownToStayHTTP(u)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestRecentlyOffered: what the store has is known, whether it was new or not. What was refused
-// is not, nor what is asked for otherwise than by GET: they may be wanted later.
+// TestRecentlyOffered: a URL that the store holds is remembered, whether it was new or not. A
+// refused URL and a request other than GET are not, because they may be queued later.
 func TestRecentlyOffered(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
@@ -41,8 +41,8 @@ func TestRecentlyOffered(t *testing.T) {
 	}
 }
 
-// TestNoLongerRecentlyOffered: a link is offered again where it would now be queued as another URL,
-// as the rules that clean its origin's have changed, or the origin has gone to https.
+// TestNoLongerRecentlyOffered: a link must be offered again if it would now be queued as another
+// URL, because its origin's cleaning rules have changed or the origin has moved to https.
 func TestNoLongerRecentlyOffered(t *testing.T) {
 	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"), mustURL(t, "http://b.test:8080/p")
 	clean := func(u decorum.URL) decorum.URL { return u }
@@ -70,8 +70,8 @@ func TestNoLongerRecentlyOffered(t *testing.T) {
 	}
 }
 
-// TestFrontierIsSmall: as long as nothing is offered, a Frontier takes hardly any memory.
-// A daemon makes one to answer a question, and keeps one of each project.
+// TestFrontierIsSmall: before the first Discover, a Frontier takes hardly any memory. A daemon
+// makes one to answer a query, and keeps one for each project.
 func TestFrontierIsSmall(t *testing.T) {
 	const many, maxBytes = 100, 16 << 10 // bytes of each
 	var before, after runtime.MemStats
@@ -86,7 +86,7 @@ func TestFrontierIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkRecentlyOffered offers the links of pages of a site, all of which are known.
+// BenchmarkRecentlyOffered offers the links of a site's pages, all of which are remembered.
 func BenchmarkRecentlyOffered(b *testing.B) {
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	links := make([]storage.Entry, 50)
@@ -105,7 +105,8 @@ func BenchmarkRecentlyOffered(b *testing.B) {
 	}
 }
 
-// TestManyRecentlyOffered: of as many URLs as there is room for, most are known.
+// TestManyRecentlyOffered: if as many URLs are added as the cache can hold, it remembers most of
+// them.
 func TestManyRecentlyOffered(t *testing.T) {
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	u := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("http://a.test/%d", i)) }

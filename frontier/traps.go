@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// trapRefusal returns why a URL of that path, with its query, looks made up: a site
-// that makes such URLs makes them without end. Nil if it does not.
+// trapRefusal returns why a URL with this path and query looks generated, and nil if it does not. A
+// site that generates such URLs generates them without end.
 func (c *ScopeConfig) trapRefusal(path string) *Refusal {
 	hasYear := hasDigitRun(path, 4)
 	path, query, _ := strings.Cut(path, "?")
-	var buf [DefaultMaxPathDepth]string // mostly enough, and then nothing is allocated
+	var buf [DefaultMaxPathDepth]string // usually long enough, which saves an allocation
 	segments := appendSplitPath(buf[:0], path)
 	switch {
 	case len(segments) > c.MaxPathDepth:
@@ -30,6 +30,7 @@ func (c *ScopeConfig) trapRefusal(path string) *Refusal {
 	return nil
 }
 
+// appendSplitPath appends the segments of path to dst, without slashes at its ends.
 func appendSplitPath(dst []string, path string) []string {
 	if path = strings.Trim(path, "/"); path == "" {
 		return dst
@@ -40,7 +41,7 @@ func appendSplitPath(dst []string, path string) []string {
 	return dst
 }
 
-// hasDigitRun reports whether s has so many digits in a row.
+// hasDigitRun reports whether s contains n digits in a row.
 func hasDigitRun(s string, n int) bool {
 	run := 0
 	for i := range len(s) {
@@ -54,11 +55,12 @@ func hasDigitRun(s string, n int) bool {
 	return false
 }
 
-// The years of which a site may have a calendar: those since ours is in use,
-// and so many ahead. A calendar without end leads on from year to year, and so to
-// one of the next trapYearsAfter, or of the trapYearsBefore: numbers that only look like
-// dates, such as 7440-05-3 of chemistry, the part 9100-12 or "until 9999-12-31",
-// are few there, and so are dates of history.
+// A site may have a calendar of the years from firstCalendarYear, the first full year of the
+// Gregorian calendar, up to yearsAhead years from now. An endless calendar leads from year to year,
+// and so into one of the trapYearsAfter years after that range, or of the trapYearsBefore years
+// before it. If a URL does not name a calendar in words, only those years are refused: they seldom
+// occur in dates of history, or in numbers that only look like dates, such as the CAS number
+// 7440-05-3, the part number 9100-12 or "until 9999-12-31".
 const (
 	firstCalendarYear = 1583
 	yearsAhead        = 10
@@ -66,7 +68,7 @@ const (
 	trapYearsBefore   = 10
 )
 
-// isFarYear reports whether a calendar of that year ends the site's calendar.
+// isFarYear reports whether year lies in an endless part of a calendar.
 func (c *ScopeConfig) isFarYear(year int, kind yearCertainty) bool {
 	switch last := c.CurrentYear + yearsAhead; {
 	case kind == namedYear:
@@ -76,29 +78,28 @@ func (c *ScopeConfig) isFarYear(year int, kind yearCertainty) bool {
 	}
 }
 
-// A yearCertainty is how sure it is that a number is the year of a calendar.
+// A yearCertainty says how certain it is that a number is the year of a calendar.
 type yearCertainty uint8
 
 const (
 	noYear    yearCertainty = iota
-	datedYear               // it stands where a date has it
-	namedYear               // the URL says so in words
+	datedYear               // it stands where a date has its year
+	namedYear               // the URL names a calendar in words
 )
 
-// maxRepeatLength is how many segments that follow each other are looked for again
-// behind themselves.
+// maxRepeatLength is how many segments a repeated sequence may have to be noticed.
 const maxRepeatLength = 8
 
-// hasSegmentLoop reports whether up to maxRepeatLength segments stand more than most times
-// in a row, as relative links of a page that is at every path make them:
-// /a/b/a/b/a/b is a/b three times. Empty segments are passed over. A segment that
-// comes back elsewhere, as in /en/guide/en/, is no repetition.
+// hasSegmentLoop reports whether a sequence of up to maxRepeatLength segments occurs more than
+// maxRepeats times in a row. Such paths arise from relative links of a page that exists under every
+// path: /a/b/a/b/a/b contains a/b three times. Empty segments are ignored. A segment that recurs
+// elsewhere, as in /en/guide/en/, is no repetition.
 func hasSegmentLoop(segments []string, maxRepeats int) bool {
 	if slices.Contains(segments, "") {
 		segments = slices.DeleteFunc(slices.Clone(segments), func(s string) bool { return s == "" })
 	}
 	for length := 1; length <= maxRepeatLength && length*maxRepeats < len(segments); length++ {
-		same := 0 // segments in a row that are what stood a loop before
+		same := 0 // segments in a row that equal the one length before
 		for i := length; i < len(segments); i++ {
 			if same++; segments[i] != segments[i-length] {
 				same = 0
@@ -111,11 +112,12 @@ func hasSegmentLoop(segments []string, maxRepeats int) bool {
 	return false
 }
 
-// calendarYearInURL returns the year of which a page of a calendar is, and noYear if
-// the URL names no day or month: /2030/1/31, /calendar/2030/01, 2030-01-31 or
-// 2030-01 as a segment or a value, year=2030. Other numbers may be anything.
+// calendarYearInURL returns the year of a calendar page, and noYear if the URL contains no day or
+// month: /2030/1/31, /calendar/2030/01, 2030-01-31 or 2030-01 as a segment or a value, or
+// year=2030. Other numbers may mean anything.
 func calendarYearInURL(query string, segments []string) (year int, kind yearCertainty) {
 	for i, s := range segments {
+		// A segment with a year needs a month after it, and a day or the name of a calendar.
 		if y, ok := parseYear(s); ok && len(segments) > i+1 && isNumberBetween(segments[i+1], 1, 12) {
 			named := yearCertaintyAfterSegments(segments[:i])
 			if named != noYear || len(segments) > i+2 && isNumberBetween(segments[i+2], 1, 31) {
@@ -126,6 +128,7 @@ func calendarYearInURL(query string, segments []string) (year int, kind yearCert
 			return y, max(yearCertaintyAfterSegments(segments[:i]), datedYear)
 		}
 	}
+	// The path contains no year, so look at the query.
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
 		if y, ok := parseDashedYear(value); ok {
@@ -138,8 +141,8 @@ func calendarYearInURL(query string, segments []string) (year int, kind yearCert
 	return 0, noYear
 }
 
-// yearCertaintyAfterSegments returns how sure it is that a number which stands behind these
-// segments is the year of a calendar; noYear if they say nothing of one.
+// yearCertaintyAfterSegments returns how certain it is that a number after these segments is the
+// year of a calendar. It returns noYear if no segment suggests a calendar.
 func yearCertaintyAfterSegments(segments []string) (kind yearCertainty) {
 	for _, s := range segments {
 		switch {
@@ -152,7 +155,7 @@ func yearCertaintyAfterSegments(segments []string) (kind yearCertainty) {
 	return kind
 }
 
-// parseYear reads four digits.
+// parseYear parses four digits.
 func parseYear(s string) (year int, ok bool) {
 	if len(s) != 4 {
 		return 0, false
@@ -161,7 +164,7 @@ func parseYear(s string) (year int, ok bool) {
 	return int(n), err == nil
 }
 
-// parseDashedYear reads YYYY-MM or YYYY-MM-DD.
+// parseDashedYear parses YYYY-MM or YYYY-MM-DD.
 func parseDashedYear(s string) (year int, ok bool) {
 	if len(s) < len("2030-01") || s[4] != '-' || !isNumberBetween(s[5:7], 1, 12) {
 		return 0, false
@@ -172,7 +175,7 @@ func parseDashedYear(s string) (year int, ok bool) {
 	return parseYear(s[:4])
 }
 
-// isNumberBetween reports whether s is a number of one or two digits within bounds.
+// isNumberBetween reports whether s is a number of one or two digits from low to high.
 func isNumberBetween(s string, low, high uint64) bool {
 	n, err := strconv.ParseUint(s, 10, 8)
 	return err == nil && len(s) <= 2 && n >= low && n <= high

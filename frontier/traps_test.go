@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// Each limit lets the last through and refuses the first beyond, by default and
-// as it is set.
+// Each limit, by default and as configured, accepts the largest value within it and refuses the
+// next.
 func TestTraps(t *testing.T) {
 	const year = 2030
 	segments := func(n int) string {
@@ -59,7 +59,7 @@ func TestTraps(t *testing.T) {
 		{"/?item=2099", frontier.ScopeConfig{}, ""},
 		{"/calendar?day=3456-01-01", frontier.ScopeConfig{}, frontier.FarCalendar},
 		{"/?year=3456", frontier.ScopeConfig{}, frontier.FarCalendar},
-		{"/2100/12/31", frontier.ScopeConfig{}, frontier.FarCalendar}, // by decades, say
+		{"/2100/12/31", frontier.ScopeConfig{}, frontier.FarCalendar}, // an archive by decades
 		{"/substances/7440-05-3", frontier.ScopeConfig{}, ""},         // palladium
 		{"/parts/9100-12", frontier.ScopeConfig{}, ""},
 		{"/offers?until=9999-12-31", frontier.ScopeConfig{}, ""},
@@ -90,18 +90,18 @@ func TestTraps(t *testing.T) {
 			}
 		}
 	}
-	// Who does not say which year it is has no calendar refused.
+	// Without CurrentYear no calendar is refused.
 	if err := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
 		t.Error(err)
 	}
 }
 
-// A path is refused for what stands in a row more often than MaxPathRepeats, and for
-// nothing that only comes back.
+// A path is refused if a sequence occurs more than MaxPathRepeats times in a row, and not if a
+// segment merely recurs.
 func TestRepeats(t *testing.T) {
 	for _, tt := range []struct {
 		path  string
-		times int // that something stands in a row
+		times int // repetitions in a row
 	}{
 		{"/", 1},
 		{"/a", 1},
@@ -115,7 +115,7 @@ func TestRepeats(t *testing.T) {
 		{"/x/y/x/y/x/y/x/y/z", 4},
 		{"/start/a/b/c/a/b/c/a/b/c/a/b/c", 4},
 		{"/1/2/3/4/5/6/7/8/1/2/3/4/5/6/7/8", 2},
-		{"/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9", 1}, // nine: too long a loop
+		{"/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9", 1}, // a sequence of nine is too long to be noticed
 		{"/en/guide/en/index", 1},
 		{"/a/x/a/y/a/z/a", 1},
 		{"/q/u/e/e/n/s/q/u/a/r/e", 2},
@@ -187,8 +187,8 @@ func numberedURLs(from, to int, format string) (urls []string) {
 	return urls
 }
 
-// TestPatternLimit: so many URLs of a pattern are queued, counted once however
-// often they are met, but those that a person or a sitemap names beyond that.
+// TestPatternLimit: the URLs of a pattern are limited, and each counts once however often it is
+// found. URLs of seeds and sitemaps are queued beyond the limit.
 func TestPatternLimit(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 10}, nil)}
@@ -221,7 +221,7 @@ func TestPatternLimit(t *testing.T) {
 	}
 }
 
-// TestHostLimit: a host has so many URLs in all runs together.
+// TestHostLimit: the URLs of a host are limited over all runs together.
 func TestHostLimit(t *testing.T) {
 	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 10}, nil)}
@@ -250,8 +250,8 @@ func TestHostLimit(t *testing.T) {
 	}
 }
 
-// TestPatternsAreBounded: patterns without end do not fill the memory, and do
-// not make the one forgotten that has the most URLs.
+// TestPatternsAreBounded: endless patterns do not exhaust the memory, and do not displace the
+// pattern with the most URLs.
 func TestPatternsAreBounded(t *testing.T) {
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 5}, nil)})

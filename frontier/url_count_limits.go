@@ -7,17 +7,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Scope sees one URL at a time. How many of a kind there are is judged here: the
-// URLs of an origin by the store as it adds them, those of a pattern by a urlsPerPatternLimiter
-// before, where there may be too many, and counted when they are known to be new.
+// A Scope checks one URL at a time. The limits in this file count URLs. The store enforces the limit
+// of an origin when it adds URLs. urlsPerPatternLimiter enforces the limit of a pattern before that,
+// where the pattern may be near its limit, and counts the URLs that the store reports as new.
 
-// isSubjectToCountLimits reports whether limits on how many there are hold for e. What a person
-// named, and the crawl's own errands, pass by them.
+// isSubjectToCountLimits reports whether the limits of how many URLs there are apply to e. Seeds,
+// which a person named, and prerequisites are exempt.
 func (f *Frontier) isSubjectToCountLimits(e *storage.Entry) bool {
 	return f.cfg.Scope != nil && e.Source != storage.SourceSeed && e.Source != storage.SourcePrerequisite
 }
 
-// addLimited adds the entries for which there is room, and counts them.
+// addLimited adds the entries within the limits, and returns how many were new.
 func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (added int, err error) {
 	if entries, err = f.patterns.filter(ctx, entries); err != nil {
 		return 0, err
@@ -36,15 +36,14 @@ func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (add
 	return added, err
 }
 
-// newHostURLLimitError returns the error that refuses u where its origin has all the URLs
-// that it may have.
+// newHostURLLimitError returns the error that refuses u because its origin has MaxURLsPerHost URLs.
 func (s *Scope) newHostURLLimitError(u decorum.URL) error {
 	return outOfScopeError(u, newRefusal(TooManyHostURLs, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
 }
 
-// CheckLinkAgainstCountLimits returns why a link to u, which the crawl does not know, would be refused
-// for the URLs that its host has, or for the hosts that there are; nil if it would
-// not, or the store cannot tell.
+// CheckLinkAgainstCountLimits returns why a link to u, which the crawl does not know yet, would be
+// refused because of the number of URLs of its origin, or of hosts. It returns nil if the link
+// would not be refused, or if the store cannot count.
 func (f *Frontier) CheckLinkAgainstCountLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
 	store, ok := f.store.(storage.Inspector)
 	if f.cfg.Scope == nil || !ok {
@@ -62,18 +61,21 @@ func (f *Frontier) CheckLinkAgainstCountLimits(ctx context.Context, u decorum.UR
 	return f.hosts.refusalOf(ctx, u)
 }
 
-// A urlsPerPatternLimiter refuses URLs that are one too many of their host and pattern.
+// A urlsPerPatternLimiter refuses URLs beyond the limit of their host and pattern.
 type urlsPerPatternLimiter struct {
-	maxURLs  int               // URLs of a pattern
-	seen     storage.Inspector // has the seen set; nil: what is met again counts again, and the limit comes sooner
-	refusals *refusalCounter   // counts what filter refuses
-	counts   patternCounts     // the URLs that are known to be new
+	maxURLs int // ScopeConfig.MaxURLsPerPattern
+	// seen has the seen set. If it is nil, a URL that is offered again counts again, and the limit
+	// is reached earlier.
+	seen     storage.Inspector
+	refusals *refusalCounter // counts what filter refuses
+	counts   patternCounts   // URLs that the store has reported as new
 }
 
-// filter refuses those of the entries that are one too many of their pattern, and
-// returns the others in the same slice. Mostly no pattern is near its limit.
+// filter refuses the entries beyond the limit of their pattern, and returns the others in the same
+// slice.
 func (l *urlsPerPatternLimiter) filter(ctx context.Context, entries []storage.Entry) ([]storage.Entry, error) {
 	c := urlsPerPatternChecker{limiter: l, batchSize: len(entries)}
+	// Usually no pattern is near its limit.
 	if l.counts.highestCount()+c.batchSize <= l.maxURLs {
 		return entries, nil
 	}
@@ -93,8 +95,8 @@ func (l *urlsPerPatternLimiter) filter(ctx context.Context, entries []storage.En
 	return in, nil
 }
 
-// entryPatternKey returns the key of the host and pattern of e; 0 if e counts for none.
-// Nothing is too much that a sitemap lists.
+// entryPatternKey returns the key of e's host and pattern; 0 if e is not counted, as URLs of
+// sitemaps are not.
 func entryPatternKey(e *storage.Entry) uint64 {
 	if e.Source == storage.SourceSitemap {
 		return 0
@@ -102,17 +104,17 @@ func entryPatternKey(e *storage.Entry) uint64 {
 	return urlPatternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
 }
 
-// A urlsPerPatternChecker judges the entries of one call by how many URLs there are of their
-// patterns.
+// A urlsPerPatternChecker checks the entries of one call against the limit of their patterns.
 type urlsPerPatternChecker struct {
 	limiter           *urlsPerPatternLimiter
-	batchSize         int                  // entries of the call
-	acceptedByPattern map[uint64]int       // new URLs of the call, by urlPatternKey
-	offeredURLs       map[decorum.URL]bool // URLs of the call whose pattern is near its limit
+	batchSize         int            // entries of the call
+	acceptedByPattern map[uint64]int // new URLs of the call, by urlPatternKey
+	// offeredURLs holds the URLs of the call whose pattern is near its limit.
+	offeredURLs map[decorum.URL]bool
 }
 
-// countNewURLAgainstLimit reports whether e is new and there are all the URLs of its kind that
-// there may be.
+// countNewURLAgainstLimit reports whether e is new and exceeds the limit of its pattern. If it is
+// new and within the limit, it counts e.
 func (c *urlsPerPatternChecker) countNewURLAgainstLimit(ctx context.Context, e *storage.Entry) (bool, error) {
 	key := entryPatternKey(e)
 	if key == 0 {
@@ -120,7 +122,7 @@ func (c *urlsPerPatternChecker) countNewURLAgainstLimit(ctx context.Context, e *
 	}
 	capacity := c.limiter.maxURLs - c.limiter.counts.urlCount(key)
 	if capacity >= c.batchSize {
-		return false, nil // whatever of the call is new
+		return false, nil // enough even if all entries of the call are new
 	}
 	if known, err := c.addURLAndReportKnown(ctx, e.URL); err != nil || known {
 		return false, err
@@ -132,7 +134,7 @@ func (c *urlsPerPatternChecker) countNewURLAgainstLimit(ctx context.Context, e *
 	return false, nil
 }
 
-// addURLAndReportKnown reports whether u is in the seen set, or was offered before in this call.
+// addURLAndReportKnown reports whether u is in the seen set or was offered earlier in this call.
 func (c *urlsPerPatternChecker) addURLAndReportKnown(ctx context.Context, u decorum.URL) (bool, error) {
 	if c.offeredURLs == nil {
 		c.acceptedByPattern, c.offeredURLs = map[uint64]int{}, map[decorum.URL]bool{}
