@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// A sample is a line of testdata/manifest.jsonl: a file, and what should be
-// found in it.
+// A sample is a line of testdata/manifest.jsonl: a file and its expected content.
 type sample struct {
 	ID      string
 	File    string
 	Type    string
 	BaseURL string `json:"base_url"`
-	Mode    string // of reading, where opinions differ
+	Mode    string // how to read it, where opinions differ
 
 	WantURLs       []string   `json:"want_urls"`
 	WantCount      int        `json:"want_count"`
@@ -27,21 +26,21 @@ type sample struct {
 	WantPriority   []*float64 `json:"want_priority"`
 	WantError      bool       `json:"want_error"`
 
-	OrError        bool     `json:"or_error"`     // is right, too
-	OrURLs         []string `json:"or_urls"`      // before the error are right, too
-	AlsoOKURLs     []string `json:"also_ok_urls"` // instead of WantURLs
+	OrError        bool     `json:"or_error"`     // an error is accepted too
+	OrURLs         []string `json:"or_urls"`      // with that error, these URLs are accepted too
+	AlsoOKURLs     []string `json:"also_ok_urls"` // accepted in place of WantURLs
 	MustNotContain []string `json:"must_not_contain"`
 }
 
-// An acceptedResult is what decorum makes of a sample that may be read in several ways.
+// An acceptedResult is decorum's result for a sample that may be read in several ways.
 type acceptedResult struct {
 	urls    []string
 	wantErr bool
 	reason  string
 }
 
-// acceptedResults are the samples that decorum reads otherwise than the manifest has
-// it in the first place.
+// acceptedResults holds the samples for which decorum's result differs from the manifest's first
+// choice.
 var acceptedResults = map[string]acceptedResult{
 	"sitemaps/24": {[]string{"http://cs.harding.edu/fmccown/sitemaps/something.html"}, true,
 		"what was read before the fault stands, beside the error"},
@@ -100,8 +99,7 @@ func (s sample) test(t *testing.T) {
 			t.Errorf("%v: index %v", e.URL, e.IsSitemap)
 		}
 	}
-	// The manifest leaves some characters of a URL as the file has them, and
-	// some in the order of their names.
+	// The manifest spells some URLs as the file does, and sorts the URLs of some samples.
 	for i, u := range want.urls {
 		want.urls[i] = mustParseURL(t, u).String()
 	}
@@ -122,7 +120,7 @@ func (s sample) test(t *testing.T) {
 	s.testFields(t, got)
 }
 
-// testFields compares the fields of entries, as far as the manifest has them.
+// testFields compares the fields of entries, as far as the manifest contains them.
 func (s sample) testFields(t *testing.T, got []Entry) {
 	for i, e := range got {
 		var want Entry

@@ -1,40 +1,44 @@
-// Package sitemap reads sitemaps: lists of URLs that a site offers to
-// crawlers.
+// Package sitemap reads sitemaps: lists of URLs that a site offers to crawlers.
 //
-// It reads the XML and the plain text form of sitemaps.org, sitemap indexes,
-// and the items of RSS 0.9 to 2.0, Atom and JSON feeds, compressed with gzip or not,
-// in UTF-8, UTF-16 or the encoding that the XML declares. It is a pure
-// streaming parser: it fetches nothing, and whatever the length of the file,
-// it holds no more than one entry in memory.
+// It reads the XML and the plain text form of sitemaps.org, sitemap indexes, and the items of RSS
+// 0.9 to 2.0, Atom and JSON feeds. Files may be compressed with gzip, and encoded in UTF-8, UTF-16
+// or the encoding that the XML declares. Read calls a function for each entry of one file:
 //
-// Read hands over the entries of one file as it comes to them, to a func that may
-// stop it by an error. What it makes of each field, an Entry says; what limits hold,
-// and whether the file may speak for other places than its own, Options. An index
-// is a file whose entries are further files: to read those is up to the caller.
+//	err := sitemap.Read(body, url, sitemap.Options{}, func(e sitemap.Entry) error {
+//		fmt.Println(e.URL)
+//		return nil
+//	})
 //
-// Much that is published is wrong in small ways, so content decides, and what
-// can be understood is:
+// An error of the function stops Read. The entries of an index are further sitemaps, which the
+// caller fetches and reads. Begin reading with Read in sitemap.go and readDocument in
+// xml_document.go. Entry documents what becomes of each field, Options the limits and the locations
+// that a file may list.
 //
-//   - The name of a file, its media type and its XML namespace count for
-//     nothing, its first bytes and its root element for all.
-//   - A bare "&" stands for itself. The five entities of XML and numeric
-//     references are known; text with any other is not used.
-//   - Relative locations are resolved against the sitemap's own URL, or what
-//     xml:base of a feed says.
-//   - Where a file breaks off or is broken, what was read stands, and the error
-//     says where that was.
-//   - What cannot be used is passed over; Options.OnEntryError is told of it.
+// # Leniency
 //
-// Entries are pages and further sitemaps, nothing else. What the image, video,
-// news and other extensions add is skipped. So are the alternates of xhtml:link:
-// each language version is to be listed as an entry of its own, with the same
-// alternates, so they would only repeat what the file says anyway.
+// Many published sitemaps have small errors. The content decides, and everything that can be
+// understood is used:
 //
-// A file can do no harm. External entities are not read and declared ones not
-// expanded; the size, the ratio of decompression, the number of entries, the
-// depth of elements and the length of each text have limits.
+//   - The first bytes and the root element decide the format; the file name, the media type and the
+//     XML namespace do not count.
+//   - A bare "&" stands for itself. The five predefined entities of XML and numeric references are
+//     decoded; text with another reference is not used.
+//   - Relative locations are resolved against the sitemap's URL, or against the xml:base of a feed.
+//   - If a file is truncated or malformed, the entries before that place are used, and the error
+//     gives the place.
+//   - Unusable fields and entries are skipped, and reported to Options.OnEntryError.
 //
-// Whether a sitemap may speak for the URLs it lists is a question of its place:
-// see Entry.AllowedByLocation and Options.StrictLocation. Whether a URL may be visited is for its
-// own robots.txt to say, as ever.
+// Entries are pages and further sitemaps. The image, video, news and other extensions are skipped,
+// and so are the alternates of xhtml:link: each language version must have an entry of its own, so
+// the alternates only repeat other entries.
+//
+// # What it never does
+//
+// The parser fetches nothing, starts no goroutine and has no lock. It holds at most one entry in
+// memory, whatever the length of the file. It reads no external entity and expands no declared one.
+// The size, the ratio of decompression, the number of entries, the depth of elements and the length
+// of each text are limited.
+//
+// Entry.AllowedByLocation and Options.StrictLocation say whether the location of a sitemap entitles
+// it to list a URL. Whether a URL may be visited is decided by the robots.txt of the URL, not here.
 package sitemap

@@ -8,29 +8,29 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A partialEntry is an entry as far as it was read.
+// A partialEntry is an entry that is being read.
 type partialEntry struct {
 	loc         []byte
-	fallbackLoc []byte // for want of loc
+	fallbackLoc []byte // used if loc is empty
 	locErr      error  // why loc is unusable
-	line        int    // of loc, else of spare
+	line        int    // of loc, otherwise of fallbackLoc
 	lastMod     time.Time
 	priority    float64
 	changeFreq  string
 }
 
-// reset empties the draft for the next entry.
+// reset prepares d for the next entry.
 func (d *partialEntry) reset() {
 	*d = partialEntry{loc: d.loc[:0], fallbackLoc: d.fallbackLoc[:0], priority: DefaultPriority}
 }
 
-// setLocation gives the draft its location, or what there is of it and why that
-// will not do.
+// setLocation sets the location to loc. locErr, unless it is nil, says why the location is
+// unusable.
 func (d *partialEntry) setLocation(loc []byte, line int, locErr error) {
 	d.loc, d.line, d.locErr = append(d.loc[:0], loc...), line, locErr
 }
 
-// rawLocation returns the location as the file has it.
+// rawLocation returns the location as it is written in the file.
 func (d *partialEntry) rawLocation() []byte {
 	if len(d.loc) > 0 {
 		return d.loc
@@ -38,18 +38,19 @@ func (d *partialEntry) rawLocation() []byte {
 	return d.fallbackLoc
 }
 
-// An entryEmitter takes drafts and hands entries on.
+// An entryEmitter turns partialEntries into entries, and calls yield with them.
 type entryEmitter struct {
 	Options
-	base             decorum.URL
-	originPrefix     string // with what the URLs of the sitemap's origin begin
-	directoryPrefix  string // with what those of its directory do
-	remainingEntries int    // entries
-	urlCount         int    // locations that are URLs
+	base             decorum.URL // relative locations are resolved against it
+	originPrefix     string      // prefix of all URLs of the sitemap's origin
+	directoryPrefix  string      // prefix of all URLs in the sitemap's directory
+	remainingEntries int         // until MaxEntries is reached
+	urlCount         int         // locations that are URLs
 	yield            func(Entry) error
 	stopped          bool // yield returned an error
 }
 
+// newEntryEmitter returns an entryEmitter for a sitemap at base.
 func newEntryEmitter(base decorum.URL, options Options, yield func(Entry) error) *entryEmitter {
 	s := &entryEmitter{Options: options, base: base, remainingEntries: options.MaxEntries, yield: yield}
 	if !base.IsZero() {
@@ -60,10 +61,10 @@ func newEntryEmitter(base decorum.URL, options Options, yield func(Entry) error)
 	return s
 }
 
-// emit hands the draft on, if it names a URL that the sitemap may list.
+// emit yields the entry d, or reports why it is skipped.
 func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
 	u, err := s.resolveLocation(d)
-	place := s.directoryPrefix // that entitles the sitemap to list u
+	place := s.directoryPrefix // prefix of the URLs that the sitemap may list
 	if isIndex {
 		place = s.originPrefix
 	}
@@ -74,7 +75,7 @@ func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
 	switch {
 	case err != nil:
 		s.reportError(d.line, locationField, d.rawLocation(), err)
-		return nil // one bad location does not spoil the others
+		return nil // the other entries can be used
 	case s.remainingEntries == 0:
 		return ErrLimit
 	}
@@ -87,13 +88,14 @@ func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
 	return err
 }
 
-// locationField is what flaws call the element that says where an entry is.
+// locationField is EntryError.Field of an unusable location.
 const locationField = "location"
 
-var errNoLocation = errors.New("there is none")
+// errNoLocation is the reason of an entry without a location.
+var errNoLocation = errors.New("missing")
 
-// resolveLocation returns the URL that the draft names. For want of a location proper
-// only a whole URL will do: anything else may be any text.
+// resolveLocation returns the URL of d. A fallbackLoc must be an absolute URL: otherwise it may be
+// any text.
 func (s *entryEmitter) resolveLocation(d *partialEntry) (u decorum.URL, err error) {
 	switch {
 	case d.locErr != nil:
@@ -106,7 +108,7 @@ func (s *entryEmitter) resolveLocation(d *partialEntry) (u decorum.URL, err erro
 		return u, errNoLocation
 	}
 	if e, ok := errors.AsType[*decorum.Error](err); ok {
-		err = e.Err // a flaw says the rest
+		err = e.Err // EntryError has the rest of e
 	}
 	if err != nil {
 		return u, err
@@ -118,7 +120,7 @@ func (s *entryEmitter) resolveLocation(d *partialEntry) (u decorum.URL, err erro
 	return u, nil
 }
 
-// reportError tells of something that cannot be used.
+// reportError calls OnEntryError for a text that cannot be used.
 func (s *entryEmitter) reportError(line int, field string, text []byte, err error) {
 	if s.OnEntryError == nil {
 		return

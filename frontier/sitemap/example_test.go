@@ -26,8 +26,8 @@ func ExampleRead() {
 	// <nil>
 }
 
-// A sitemap may list what lies below it. For the rest, and for whatever is not
-// as it should be, there are options.
+// A sitemap may list URLs in its directory and below. Options say what becomes of other URLs and of
+// unusable fields.
 func ExampleOptions() {
 	file := strings.NewReader(`<urlset>
   <url><loc>https://example.com/shop/1</loc><lastmod>yesterday</lastmod></url>
@@ -46,6 +46,6 @@ func ExampleOptions() {
 	// Output:
 	// line 2: lastmod "yesterday": not a date
 	// https://example.com/shop/1 true
-	// line 3: location "https://example.org/": not for a sitemap at this place to list
+	// line 3: location "https://example.org/": a sitemap at this location may not list it
 	// <nil>
 }

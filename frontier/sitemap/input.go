@@ -13,23 +13,25 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// bufferSize is how much of a file is in memory at a time.
+// bufferSize is how many bytes of a file are in memory at a time.
 const bufferSize = 32 << 10
 
-// An input is a file, decompressed and in UTF-8, that knows how far it was read.
+// An input is a decompressed file in UTF-8 that counts how far it has been read.
 type input struct {
 	r      *bufio.Reader
-	line   int
-	offset int64
+	line   int   // of the next byte, from 1
+	offset int64 // bytes that have been read
 }
 
+// newInput returns an input that reads r.
 func newInput(r io.Reader) *input {
 	return &input{r: bufio.NewReaderSize(r, bufferSize), line: 1}
 }
 
-// decodeAndDetectMarkup finds out by its first bytes what the file is, and reports whether it
-// is markup. Blanks and a byte order mark may come first.
+// decodeAndDetectMarkup prepares the file for reading as UTF-8, and reports whether it is markup.
+// The first bytes decide, after white space and a byte order mark.
 func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error) {
+	// Remove the outer layers first: compression, then UTF-16, then a byte order mark.
 	if err := in.decompress(limits); err != nil {
 		return false, err
 	}
@@ -40,13 +42,14 @@ func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error
 	for {
 		head, err := in.r.Peek(1)
 		if err != nil {
-			return false, replaceEOF(err, ErrNotSitemap) // it ends before its first character
+			return false, replaceEOF(err, ErrNotSitemap) // the file has no character
 		}
 		if !isBlankByte(head[0]) {
 			break
 		}
 		in.skip(1)
 	}
+	// The beginning of the text tells binary files, an encoding declaration and markup.
 	head, _ := in.r.Peek(512)
 	if bytes.IndexByte(head, 0) >= 0 {
 		return false, fmt.Errorf("no text: %w", ErrNotSitemap)
@@ -55,7 +58,8 @@ func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error
 	return head[0] == '<', nil
 }
 
-// decompress has the file decompressed if it is compressed, and limited.
+// decompress decompresses the file if it is in gzip format, and applies the limits of size and
+// ratio.
 func (in *input) decompress(limits Options) error {
 	if magic, _ := in.r.Peek(2); string(magic) != "\x1f\x8b" {
 		in.setReader(&sizeAndRatioLimitReader{r: in.r, remaining: limits.MaxBytes})
@@ -69,11 +73,11 @@ func (in *input) decompress(limits Options) error {
 	return err
 }
 
-// setReader has the rest of the file read through r, which reads in.r.
+// setReader makes r, which reads in.r, the source of the rest of the file.
 func (in *input) setReader(r io.Reader) { in.r = bufio.NewReaderSize(r, bufferSize) }
 
-// decodeIfUTF16 has the file recoded if it is in UTF-16: by its byte order mark,
-// or by how "<" is written.
+// decodeIfUTF16 decodes the file if it begins with a byte order mark of UTF-16 or with "<" in
+// UTF-16.
 func (in *input) decodeIfUTF16() {
 	head, _ := in.r.Peek(2)
 	switch string(head) {
@@ -84,7 +88,7 @@ func (in *input) decodeIfUTF16() {
 	}
 }
 
-// replaceEOF returns what the end of the file means in a place, or else err as it is.
+// replaceEOF returns meaning if err is io.EOF, and err otherwise.
 func replaceEOF(err, meaning error) error {
 	if errors.Is(err, io.EOF) {
 		return meaning
@@ -92,8 +96,8 @@ func replaceEOF(err, meaning error) error {
 	return err
 }
 
-// decodeDeclared has the rest of the file recoded, if its XML declaration, at the
-// start of head, names an encoding other than UTF-8.
+// decodeDeclared decodes the rest of the file if its XML declaration, at the start of head, names
+// an encoding other than UTF-8.
 func (in *input) decodeDeclared(head []byte) {
 	declaration, _, found := bytes.Cut(head, []byte("?>"))
 	if !found || !bytes.HasPrefix(declaration, []byte("<?xml")) {
@@ -101,7 +105,7 @@ func (in *input) decodeDeclared(head []byte) {
 	}
 	enc, err := htmlindex.Get(string(attributeValue(declaration, "encoding")))
 	if err != nil {
-		return // what is ASCII can be read all the same
+		return // an unknown encoding: ASCII text is readable without decoding
 	}
 	switch name, _ := htmlindex.Name(enc); name {
 	case "utf-8", "utf-16le", "utf-16be", "replacement":
@@ -110,8 +114,8 @@ func (in *input) decodeDeclared(head []byte) {
 	in.setReader(transform.NewReader(in.r, enc.NewDecoder()))
 }
 
-// readChunkUntil returns what comes next, up to and with end or as much as the window
-// holds, and whether it ends with end. It is valid until the next call.
+// readChunkUntil returns the next bytes up to and including end, or as many as the buffer holds,
+// and reports whether they end with end. They are valid until the next call.
 func (in *input) readChunkUntil(end byte) (b []byte, found bool, err error) {
 	b, err = in.r.ReadSlice(end)
 	in.offset += int64(len(b))
@@ -122,7 +126,7 @@ func (in *input) readChunkUntil(end byte) (b []byte, found bool, err error) {
 	return b, err == nil, err
 }
 
-// skip passes over n bytes that were peeked at.
+// skip discards n bytes, which must have been peeked.
 func (in *input) skip(n int) {
 	b, _ := in.r.Peek(n)
 	in.line += bytes.Count(b, []byte{'\n'})
@@ -130,32 +134,32 @@ func (in *input) skip(n int) {
 	in.offset += int64(n)
 }
 
-// hasPrefix reports whether s comes next.
+// hasPrefix reports whether the next bytes are s.
 func (in *input) hasPrefix(s string) bool {
 	b, _ := in.r.Peek(len(s))
 	return string(b) == s
 }
 
-// errorAt says where err occurred.
+// errorAt adds the current line and byte to err.
 func (in *input) errorAt(err error) error {
 	return fmt.Errorf("line %d, byte %d: %w", in.line, in.offset, err)
 }
 
-// ratioFreeBytes is how many bytes may come out of a compressed file before their ratio
-// to what went in counts: short files of blanks are no bombs.
+// ratioFreeBytes is how many decompressed bytes are not counted in the ratio, because a short file
+// of blanks is no bomb.
 const ratioFreeBytes = 1 << 20
 
-// A sizeAndRatioLimitReader passes on at most left bytes, and of a compressed file no more than
-// ratio times what went in.
+// A sizeAndRatioLimitReader reads at most remaining bytes from r. If compressedInput is set, it
+// reads at most maxDecompressionRatio times as many bytes as that, after ratioFreeBytes.
 type sizeAndRatioLimitReader struct {
 	r                     io.Reader
 	remaining             int64
-	compressedInput       *countingReader // nil: not compressed
+	compressedInput       *countingReader // counts the compressed bytes; nil: r is not compressed
 	maxDecompressionRatio int64
 	totalRead             int64
 }
 
-// Read returns ErrLimit instead of the first byte too many.
+// Read implements io.Reader. It returns ErrLimit in place of the first byte beyond a limit.
 func (l *sizeAndRatioLimitReader) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.remaining+1 {
 		p = p[:l.remaining+1]
@@ -172,19 +176,21 @@ func (l *sizeAndRatioLimitReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A countingReader counts what is read through it. It is an io.ByteReader so that what
-// decompresses takes no more than it needs.
+// A countingReader counts the bytes read through it. It implements io.ByteReader so that the
+// decompressor reads no more than it needs.
 type countingReader struct {
 	r *bufio.Reader
 	n int64
 }
 
+// Read implements io.Reader.
 func (m *countingReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	return n, err
 }
 
+// ReadByte implements io.ByteReader.
 func (m *countingReader) ReadByte() (byte, error) {
 	b, err := m.r.ReadByte()
 	if err == nil {

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// jsonFeedVersionPrefix is with what the version of a JSON Feed begins.
+// jsonFeedVersionPrefix is the prefix of every JSON Feed version.
 const jsonFeedVersionPrefix = "https://jsonfeed.org/version/"
 
-// A jsonFeedReader reads a JSON Feed (https://www.jsonfeed.org/version/1.1): the url of
-// each item, which is relative to nothing but the feed, and next_url, where the feed
-// goes on. One text of the file is in memory at a time.
+// A jsonFeedReader reads a JSON Feed (https://www.jsonfeed.org/version/1.1): the url of each item,
+// resolved against the feed's URL, and next_url, the next page of the feed. It holds one token of
+// the file in memory at a time.
 type jsonFeedReader struct {
 	decoder     *json.Decoder
 	lineTracker *lineTracker
 	emitter     *entryEmitter
-	depth       int
+	depth       int // open objects and arrays
 }
 
+// readJSONFeed reads a feed from in and emits its items.
 func readJSONFeed(in *input, s *entryEmitter) error {
 	l := &lineTracker{in: in, bytesRead: in.offset}
 	l.jsonStartOffset = l.bytesRead
@@ -29,6 +30,7 @@ func readJSONFeed(in *input, s *entryEmitter) error {
 	if t, err := j.nextToken(); err != nil || t != json.Delim('{') {
 		return errors.Join(ErrNotSitemap, err)
 	}
+	// Members may come in any order, so items may be emitted before the version is checked.
 	hasItems := false
 	err := j.readMembers(func(name string) error {
 		switch name {
@@ -52,7 +54,7 @@ func readJSONFeed(in *input, s *entryEmitter) error {
 	return err
 }
 
-// readItems reads the list of items.
+// readItems reads the value of "items", and skips what is not a list of objects.
 func (j *jsonFeedReader) readItems() error {
 	t, err := j.nextToken()
 	if err != nil || t != json.Delim('[') {
@@ -72,7 +74,7 @@ func (j *jsonFeedReader) readItems() error {
 	return err
 }
 
-// readAndEmitItem reads an item whose brace has been read. One without a url is about no page.
+// readAndEmitItem reads an item, whose opening brace has been read, and emits it if it has a url.
 func (j *jsonFeedReader) readAndEmitItem() error {
 	var d partialEntry
 	d.reset()
@@ -97,12 +99,12 @@ func (j *jsonFeedReader) readAndEmitItem() error {
 		d.lastMod = d.lastMod.UTC()
 	}
 	if len(d.loc) > 0 {
-		err = errors.Join(j.emitter.emit(&d, false), err) // it was read whole, whatever comes
+		err = errors.Join(j.emitter.emit(&d, false), err) // the url is complete, even if err is set
 	}
 	return err
 }
 
-// readNextPageURL reads where the feed goes on.
+// readNextPageURL reads and emits the URL of the feed's next page.
 func (j *jsonFeedReader) readNextPageURL() error {
 	text, err := j.readString()
 	if text == "" {
@@ -114,8 +116,8 @@ func (j *jsonFeedReader) readNextPageURL() error {
 	return errors.Join(j.emitter.emit(&d, true), err)
 }
 
-// readMembers calls read for each member of an object whose brace has been read; it
-// must read the value.
+// readMembers calls readValue for each member of an object, whose opening brace has been read.
+// readValue must read the value.
 func (j *jsonFeedReader) readMembers(readValue func(name string) error) error {
 	for j.decoder.More() {
 		name, err := j.nextToken()
@@ -131,7 +133,7 @@ func (j *jsonFeedReader) readMembers(readValue func(name string) error) error {
 	return err
 }
 
-// readString reads a value that should be a text; empty if it is another.
+// readString reads a value, and returns "" if it is not a string.
 func (j *jsonFeedReader) readString() (string, error) {
 	t, err := j.nextToken()
 	if s, ok := t.(string); ok || err != nil {
@@ -140,7 +142,7 @@ func (j *jsonFeedReader) readString() (string, error) {
 	return "", j.skipRestOfValue(t)
 }
 
-// skipValue reads a value.
+// skipValue reads a value and discards it.
 func (j *jsonFeedReader) skipValue() error {
 	t, err := j.nextToken()
 	if err != nil {
@@ -149,7 +151,7 @@ func (j *jsonFeedReader) skipValue() error {
 	return j.skipRestOfValue(t)
 }
 
-// skipRestOfValue reads what is left of a value that begins with t.
+// skipRestOfValue reads the rest of a value whose first token is t.
 func (j *jsonFeedReader) skipRestOfValue(t json.Token) error {
 	if t != json.Delim('{') && t != json.Delim('[') {
 		return nil
@@ -162,10 +164,11 @@ func (j *jsonFeedReader) skipRestOfValue(t json.Token) error {
 	return nil
 }
 
-// nextToken reads a token, and counts how deep it is.
+// nextToken reads a token, updates the position and the depth, and enforces the limit of the depth.
 func (j *jsonFeedReader) nextToken() (json.Token, error) {
 	t, err := j.decoder.Token()
 	j.lineTracker.advanceTo(j.decoder.InputOffset())
+	// Only malformed JSON is ErrJSON; other errors come from the input.
 	var bad *json.SyntaxError
 	switch {
 	case errors.As(err, &bad), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -185,17 +188,17 @@ func (j *jsonFeedReader) nextToken() (json.Token, error) {
 	return t, nil
 }
 
-// maxLineEnds is how many ends of lines are remembered that have been read, and not
-// reached. Where there are more, of a file of hardly anything but empty lines, the
-// number of a line is told too high.
+// maxLineEnds is how many ends of lines are remembered that the decoder has read ahead. Beyond
+// that, in a file of hardly anything but empty lines, reported line numbers are too high.
 const maxLineEnds = 1 << 16
 
-// lineTracker is an input that is read ahead of what has been made of it.
+// A lineTracker passes the file to a JSON decoder, which reads ahead, and keeps the position of the
+// input at the last token.
 type lineTracker struct {
 	in              *input
-	jsonStartOffset int64   // where the JSON begins
-	bytesRead       int64   // how far the file has been read
-	lineEnds        []int64 // where lines end that have been read, and not reached
+	jsonStartOffset int64   // offset of the first byte of JSON
+	bytesRead       int64   // offset up to which the decoder has read
+	lineEnds        []int64 // offsets of line ends that the decoder has read ahead
 }
 
 // Read implements io.Reader.
@@ -214,7 +217,7 @@ func (l *lineTracker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// advanceTo says how much of the JSON has been made use of.
+// advanceTo moves the position of the input to the decoder's offset.
 func (l *lineTracker) advanceTo(offset int64) {
 	l.in.offset = l.jsonStartOffset + offset
 	for len(l.lineEnds) > 0 && l.lineEnds[0] < l.in.offset {

@@ -12,7 +12,7 @@ import (
 
 const feedFormat = `{"version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/no", "items": [%s]%s}`
 
-// TestJSONFeed: what a JSON Feed lists, and what ends it.
+// TestJSONFeed checks the entries of JSON Feeds, and the errors that end them.
 func TestJSONFeed(t *testing.T) {
 	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
 	for _, tt := range []struct {
@@ -54,8 +54,8 @@ func TestJSONFeed(t *testing.T) {
 	}
 }
 
-// readFeedURLs returns what a feed at a.example lists, and checks that it is the same
-// if it comes byte by byte.
+// readFeedURLs returns the URLs of a feed at a.example, and checks that reading it byte by byte
+// returns the same.
 func readFeedURLs(t *testing.T, file string) (urls []string, err error) {
 	t.Helper()
 	options := Options{FeedsOnly: true, MaxEntries: 5, MaxBytes: 1 << 20}
@@ -71,8 +71,8 @@ func readFeedURLs(t *testing.T, file string) (urls []string, err error) {
 	return urls, err
 }
 
-// TestJSONLinesAreBounded: a file of empty lines, which the decoder reads to their
-// end before it makes anything of them, takes no eight bytes for each.
+// TestJSONLinesAreBounded: a file of empty lines, which the decoder reads to their end before it
+// returns a token, takes less than eight bytes for each line.
 func TestJSONLinesAreBounded(t *testing.T) {
 	const n = 1 << 20
 	l := &lineTracker{in: newInput(strings.NewReader(strings.Repeat("\n", n)))}

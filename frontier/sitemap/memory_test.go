@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestMemoryIsConstant pins that a file takes no memory for its length,
-// whatever it is long of.
+// TestMemoryIsConstant: the memory for reading a file does not depend on its length, whichever part
+// of it is long.
 func TestMemoryIsConstant(t *testing.T) {
 	for name, pieces := range map[string][3]string{
 		"text":    {"<urlset><url><loc>", "xxxxxxxx", "</loc></url></urlset>"},
@@ -38,14 +38,14 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// allocatedBytes returns how many bytes were ever allocated.
+// allocatedBytes returns the total number of bytes allocated so far.
 func allocatedBytes() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.TotalAlloc
 }
 
-// A repeater reads as a piece repeated until left bytes are read.
+// A repeater reads as a piece that is repeated until left bytes have been read.
 type repeater struct {
 	piece string
 	left  int
@@ -63,8 +63,8 @@ func (r *repeater) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLargestSitemap pins what the largest sitemap that sitemaps.org allows, of
-// 50,000 URLs in 50 MiB, takes of the heap.
+// TestLargestSitemap checks the heap that the largest sitemap of sitemaps.org takes: 50,000 URLs in
+// 50 MiB.
 func TestLargestSitemap(t *testing.T) {
 	const maxHeap = 32 << 20
 	for name, wrap := range map[string]func(*testing.T, io.Reader) io.Reader{
@@ -95,12 +95,12 @@ func TestLargestSitemap(t *testing.T) {
 	}
 }
 
-// gzipReader returns r compressed, in a stream.
+// gzipReader returns a stream of r in gzip format.
 func gzipReader(t *testing.T, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		w, _ := gzip.NewWriterLevel(in, gzip.BestSpeed) // which is a level
+		w, _ := gzip.NewWriterLevel(in, gzip.BestSpeed) // a valid level
 		_, err := io.Copy(w, r)
 		in.CloseWithError(cmp.Or(err, w.Close()))
 	})
@@ -111,7 +111,7 @@ func gzipReader(t *testing.T, r io.Reader) io.Reader {
 	return out
 }
 
-// A sitemapGenerator reads as a sitemap of so many entries that fills size bytes.
+// A sitemapGenerator reads as a sitemap of a given number of entries that fills size bytes.
 type sitemapGenerator struct {
 	entries, size int
 
@@ -150,7 +150,7 @@ func (g *sitemapGenerator) writeNext() bool {
 	return true
 }
 
-// writeEntry writes the i-th entry, filled up to size bytes.
+// writeEntry writes the i-th entry, padded to size bytes.
 func writeEntry(w *bytes.Buffer, i, size int) {
 	start := w.Len()
 	fmt.Fprintf(w, "<url><loc>http://example.com/section/%d/page.html?x=%d&amp;y=2</loc>", i%100, i)
@@ -175,8 +175,8 @@ func TestBombIsDefused(t *testing.T) {
 	}
 }
 
-// TestRatio pins that little compressed data cannot make much work, even within
-// the limit of bytes, and that what compresses well for good reasons may.
+// TestRatio: a small compressed file cannot cause much work, even within the limit of bytes, and an
+// ordinary file that compresses well is read.
 func TestRatio(t *testing.T) {
 	for _, tt := range []struct {
 		name, piece string

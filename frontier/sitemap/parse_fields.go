@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// Why the text of a field is not used as it stands.
+// Reasons why the text of a field is not used unchanged.
 var (
 	errDate      = errors.New("not a date")
 	errPriority  = errors.New("not a number from 0 to 1")
 	errFrequency = errors.New("not one of " + strings.Join(changeFreqs, ", "))
 )
 
-// changeFreqs are the values of changefreq.
+// changeFreqs holds the values of changefreq.
 var changeFreqs = []string{"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
 
-// parseChangeFreq returns the frequency, or nothing if it is none of the
-// protocol's.
+// parseChangeFreq returns the frequency in lower case, or an error if s is not one of changeFreqs.
 func parseChangeFreq(s []byte) (string, error) {
 	for _, f := range changeFreqs {
 		if strings.EqualFold(f, string(s)) {
@@ -29,8 +28,8 @@ func parseChangeFreq(s []byte) (string, error) {
 	return "", errFrequency
 }
 
-// parsePriority returns the priority, brought into its range, or the default if
-// s is no number.
+// parsePriority returns the priority. A number outside the range from 0 to 1 becomes the nearest
+// end of the range, other text DefaultPriority, both with an error.
 func parsePriority(s []byte) (float64, error) {
 	p, err := strconv.ParseFloat(string(s), 64)
 	switch {
@@ -42,40 +41,38 @@ func parsePriority(s []byte) (float64, error) {
 	return p, nil
 }
 
-// parseDate reads the W3C's date forms and that of mail, which feeds use
-// (RFC 822).
+// parseDate parses the date formats of the W3C, and that of mail (RFC 822), which feeds use. It
+// returns the time in UTC.
 func parseDate(s []byte) (time.Time, error) {
 	t, ok := parseW3CDate(s)
 	if !ok {
 		t, ok = parseMailDate(s)
 	}
-	if !ok || t.Year() < 1 || t.Year() > 9999 { // by its zone, or from the start
+	if !ok || t.Year() < 1 || t.Year() > 9999 { // as written, or after conversion to UTC
 		return time.Time{}, errDate
 	}
 	return t, nil
 }
 
+// parseMailDate parses a date of RFC 822.
 func parseMailDate(s []byte) (time.Time, bool) {
 	t, err := mail.ParseDate(string(s))
-	// Package time takes the names of zones that are not the machine's own for
-	// Greenwich's.
+	// Package time gives the offset 0 to zone names other than those of the machine's zone.
 	if name, offset := t.Zone(); offset == 0 {
 		t = t.Add(-zoneOffsets[name])
 	}
 	return t.UTC(), err == nil
 }
 
-// zoneOffsets are the zones of RFC 822 that have a name, and how far ahead of
-// Greenwich they are.
+// zoneOffsets holds the offsets from UTC of the named zones of RFC 822.
 var zoneOffsets = map[string]time.Duration{
 	"EST": -5 * time.Hour, "EDT": -4 * time.Hour, "CST": -6 * time.Hour, "CDT": -5 * time.Hour,
 	"MST": -7 * time.Hour, "MDT": -6 * time.Hour, "PST": -8 * time.Hour, "PDT": -7 * time.Hour,
 }
 
-// parseW3CDate reads the forms of the W3C's note on date and time, from the year
-// alone to fractions of a second: "2006-01-02T15:04:05.999+07:00". The zone, which
-// the note demands after a time, may be missing, and its colon too; a blank will do
-// for the T.
+// parseW3CDate parses the formats of the W3C's note on date and time, from a year alone to
+// fractions of a second: "2006-01-02T15:04:05.999+07:00". It also accepts a time without the zone
+// that the note requires, a zone without its colon, and a blank in place of the T.
 func parseW3CDate(s []byte) (time.Time, bool) {
 	c := dateScanner{rest: s, ok: true}
 	year, month, day := c.readNumber(4), 1, 1
@@ -96,14 +93,14 @@ func parseW3CDate(s []byte) (time.Time, bool) {
 	return t.Add(-zone), c.ok && len(c.rest) == 0 && isValid
 }
 
-// A dateScanner reads a date from left to right. It is not ok once something else
-// came than was asked for.
+// A dateScanner reads a date from left to right. It sets ok to false at the first unexpected
+// character.
 type dateScanner struct {
 	rest []byte
 	ok   bool
 }
 
-// skipOneOf passes over one of the characters, if it comes next.
+// skipOneOf skips the next character if it is one of chars, and reports whether it did.
 func (c *dateScanner) skipOneOf(chars string) bool {
 	if len(c.rest) == 0 || strings.IndexByte(chars, c.rest[0]) < 0 {
 		return false
@@ -112,7 +109,7 @@ func (c *dateScanner) skipOneOf(chars string) bool {
 	return true
 }
 
-// readNumber returns the number that the next n digits are.
+// readNumber reads a number of exactly n digits.
 func (c *dateScanner) readNumber(n int) (value int) {
 	if len(c.rest) < n {
 		c.ok = false
@@ -126,7 +123,7 @@ func (c *dateScanner) readNumber(n int) (value int) {
 	return value
 }
 
-// readTimeOfDay returns a time of day. Its seconds may be missing.
+// readTimeOfDay reads a time of day, with or without seconds.
 func (c *dateScanner) readTimeOfDay() (hour, minute, second, nano int) {
 	hour = c.readNumber(2)
 	c.ok = c.ok && c.skipOneOf(":")
@@ -141,7 +138,7 @@ func (c *dateScanner) readTimeOfDay() (hour, minute, second, nano int) {
 	return hour, minute, second, nano
 }
 
-// readFraction returns the nanoseconds that the digits after the decimal sign are.
+// readFraction reads the digits after a decimal sign, and returns them in nanoseconds.
 func (c *dateScanner) readFraction() (nano int) {
 	nano = c.readNumber(1) * 1e8
 	for place := int(1e7); len(c.rest) > 0 && '0' <= c.rest[0] && c.rest[0] <= '9'; place /= 10 {
@@ -150,7 +147,7 @@ func (c *dateScanner) readFraction() (nano int) {
 	return nano
 }
 
-// readZoneOffset returns how far ahead of Greenwich a time is.
+// readZoneOffset reads a zone, and returns its offset from UTC; 0 if there is none.
 func (c *dateScanner) readZoneOffset() time.Duration {
 	c.skipOneOf(" ")
 	sign := time.Duration(1)

@@ -14,45 +14,45 @@ import (
 // An Entry is one URL of a sitemap.
 type Entry struct {
 	URL       decorum.URL
-	IsSitemap bool // the URL is that of another sitemap, or of where a feed goes on
-	// AllowedByLocation says that the place of the sitemap entitles it to list the URL, by
-	// the rule of sitemaps.org: both have the same origin, and a page lies in
-	// the sitemap's directory or below.
+	IsSitemap bool // the URL is another sitemap, or the next page of a feed
+	// AllowedByLocation is set if the sitemap's location entitles it to list the URL by the rule of
+	// sitemaps.org: both have the same origin, and a page lies in the sitemap's directory or below
+	// it.
 	AllowedByLocation bool
-	LastMod           time.Time // in UTC; zero if the file does not say, or not legibly
-	Priority          float64   // from 0 to 1; DefaultPriority if the file does not say
-	ChangeFreq        string    // "always" to "never"; empty if the file does not say
+	LastMod           time.Time // in UTC; zero if missing or unreadable
+	Priority          float64   // from 0 to 1; DefaultPriority if missing
+	ChangeFreq        string    // "always" to "never"; empty if missing
 }
 
-// DefaultPriority is the priority of entries that give none.
+// DefaultPriority is the priority of entries that state none.
 const DefaultPriority = 0.5
 
-// Options are how a sitemap is read. The zero Options have the limits of
-// sitemaps.org and take whatever URL a sitemap lists.
+// Options configures Read. The zero Options has the limits of sitemaps.org and accepts every URL
+// that a sitemap lists.
 type Options struct {
-	MaxEntries int   // at most; 0 means 50,000
-	MaxBytes   int64 // at most, after decompression; 0 means 50 MiB
-	// MaxDecompressionRatio bounds how many times its size a file grows by decompression, not
-	// counting the first MiB. 0 means 200.
+	MaxEntries int   // 0 means 50,000
+	MaxBytes   int64 // after decompression; 0 means 50 MiB
+	// MaxDecompressionRatio limits how many times its compressed size a file may grow, not counting
+	// the first MiB. 0 means 200.
 	MaxDecompressionRatio int
-	MaxElementDepth       int // of nested XML elements at most; 0 means 64
-	MaxURLBytes           int // bytes of a URL in canonical form at most; 0 means 2,048
+	MaxElementDepth       int // depth of XML elements or JSON values; 0 means 64
+	MaxURLBytes           int // length of a URL in canonical form; 0 means 2,048
 
-	// FeedsOnly refuses all but RSS, Atom and JSON feeds, as ErrNotSitemap. JSON is
-	// read only so.
+	// FeedsOnly refuses all files but RSS, Atom and JSON feeds with ErrNotSitemap. JSON feeds are
+	// read only if it is set.
 	FeedsOnly bool
-	// StrictLocation passes over entries that are not AllowedByLocation, unless AllowsCrossSubmit
-	// says that their origin names the sitemap.
+	// StrictLocation skips entries that are not AllowedByLocation, unless AllowsCrossSubmit returns
+	// true for their origin.
 	StrictLocation bool
-	// AllowsCrossSubmit reports whether the robots.txt of an origin names this sitemap,
-	// which so may list any URL of it. Nil: none does.
+	// AllowsCrossSubmit reports whether the robots.txt of an origin names this sitemap, which
+	// entitles the sitemap to list any URL of that origin. Nil: no origin does.
 	AllowsCrossSubmit func(decorum.Origin) bool
 
-	// OnEntryError is told of what is passed over. Nil: nobody wants to know.
+	// OnEntryError is called with each field or entry that is skipped; may be nil.
 	OnEntryError func(EntryError)
 }
 
-// withDefaults returns the options with every limit that is zero replaced.
+// withDefaults returns o with each limit that is 0 or less set to its default.
 func (o Options) withDefaults() Options {
 	o.MaxEntries = cmp.Or(max(o.MaxEntries, 0), 50_000)
 	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 50<<20)
@@ -62,47 +62,46 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// An EntryError is something in a sitemap that cannot be used. The rest is read all
-// the same.
+// An EntryError reports a field or an entry of a sitemap that cannot be used. Read continues after
+// it.
 type EntryError struct {
-	Line      int    // where it ends
+	Line      int    // line where the field ends
 	Field     string // "location", or the element: "lastmod", "pubDate", "priority" …
-	FieldText string // of it, at most 256 bytes
-	Err       error  // why
+	FieldText string // text of the field, at most 256 bytes
+	Err       error  // reason
 }
 
-// Error says where and what the flaw is.
+// Error returns the line, the field, its text and the reason.
 func (f EntryError) Error() string {
 	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.Field, f.FieldText, f.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns f.Err.
 func (f EntryError) Unwrap() error { return f.Err }
 
-// Errors of Read and of flaws, to be asked for with errors.Is.
+// Errors that Read and EntryErrors wrap.
 var (
-	// ErrNotSitemap refuses a file that is neither a sitemap nor a feed, or not
-	// the one that is asked for.
+	// ErrNotSitemap means that a file is neither a sitemap nor a feed, or not a feed if
+	// Options.FeedsOnly is set.
 	ErrNotSitemap = errors.New("not a sitemap")
-	// ErrLimit ends a file that goes on past one of the limits, or is why a
-	// text is not used.
+	// ErrLimit means that a file exceeds a limit and reading has ended, or that a text exceeds one
+	// and is not used.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrSyntax ends a file that is broken XML.
+	// ErrSyntax means that a file is malformed XML.
 	ErrSyntax = errors.New("broken XML")
-	// ErrJSON ends a file that is broken JSON.
+	// ErrJSON means that a file is malformed JSON.
 	ErrJSON = errors.New("broken JSON")
-	// ErrLocation is why an entry is passed over by Options.StrictLocation.
-	ErrLocation = errors.New("not for a sitemap at this place to list")
+	// ErrLocation means that Options.StrictLocation has skipped an entry.
+	ErrLocation = errors.New("a sitemap at this location may not list it")
 )
 
-// Read calls yield for each entry of the sitemap, in the order of the file.
-// base is the URL of the sitemap. If it is zero, relative locations cannot be
-// used, and no entry is AllowedByLocation.
+// Read calls yield for each entry of the sitemap, in the order of the file. base is the URL of the
+// sitemap. If it is zero, entries with relative locations are skipped, and no entry is
+// AllowedByLocation.
 //
-// If the file breaks off, is broken or exceeds a limit, what was read stands,
-// and the error, of kind decorum.Invalid, says at which line and byte of the
-// text, decompressed and as UTF-8, that was.
-// An error of yield ends the reading and is returned as it is.
+// If the file is truncated, malformed or exceeds a limit, Read returns an error of kind
+// decorum.Invalid after the entries before that place. The error gives the line and the byte of the
+// decompressed text in UTF-8. An error of yield ends Read, which returns it unchanged.
 func Read(r io.Reader, base decorum.URL, options Options, yield func(Entry) error) error {
 	options = options.withDefaults()
 	in := newInput(r)
@@ -114,7 +113,7 @@ func Read(r io.Reader, base decorum.URL, options Options, yield func(Entry) erro
 	return &decorum.Error{Op: "read sitemap", URL: base.String(), Kind: decorum.Invalid, Err: in.errorAt(err)}
 }
 
-// readAnyFormat reads either form.
+// readAnyFormat reads a file of any format.
 func readAnyFormat(in *input, s *entryEmitter) error {
 	isMarkup, err := in.decodeAndDetectMarkup(s.Options)
 	if err != nil {
@@ -132,11 +131,12 @@ func readAnyFormat(in *input, s *entryEmitter) error {
 	return (&xmlDocumentReader{scanner: scanner{in: in}, emitter: s}).readDocument()
 }
 
-// readTextSitemap reads a list of URLs, one a line. They must be complete: anything
-// else may be any text.
+// readTextSitemap reads a list of URLs, one on each line. Only absolute URLs are used: another line
+// may be any text.
 func readTextSitemap(in *input, s *entryEmitter) error {
 	var line []byte
 	for {
+		// A long line comes in several chunks, of which the first maxTextLen bytes are kept.
 		n := in.line
 		b, complete, err := in.readChunkUntil('\n')
 		line = append(line, b[:min(len(b), maxTextLen-len(line))]...)
@@ -147,6 +147,7 @@ func readTextSitemap(in *input, s *entryEmitter) error {
 			line = line[:0]
 		}
 		switch {
+		// A text without any URL is no sitemap.
 		case errors.Is(err, io.EOF) && s.urlCount == 0:
 			return ErrNotSitemap
 		case errors.Is(err, io.EOF):
@@ -157,7 +158,7 @@ func readTextSitemap(in *input, s *entryEmitter) error {
 	}
 }
 
-// emitLine hands on the n-th line.
+// emitLine emits the entry of the n-th line.
 func (s *entryEmitter) emitLine(n int, line []byte) error {
 	text := bytes.TrimSpace(line)
 	switch {

@@ -36,7 +36,7 @@ func readURLs(t testing.TB, r io.Reader, options Options) (urls []string, err er
 	return urls, err
 }
 
-// urlset wraps entries, given as locations, into a sitemap.
+// urlset returns a sitemap with the given locations.
 func urlset(locations ...string) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
@@ -46,7 +46,7 @@ func urlset(locations ...string) string {
 	return b.String() + "</urlset>"
 }
 
-// utf16le returns ASCII and Latin-1 in UTF-16.
+// utf16le encodes ASCII and Latin-1 text in UTF-16.
 func utf16le(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -63,7 +63,7 @@ func gzipString(s string) string {
 	return b.String()
 }
 
-// validFiles are files that are read to the end, and the URLs in them.
+// validFiles holds files that are read to the end, and their URLs.
 var validFiles = []struct {
 	name, file string
 	want       []string
@@ -164,7 +164,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// readEntries reads a file that was found at base.
+// readEntries reads a file whose URL is base.
 func readEntries(t testing.TB, file, base string, options Options) (got []Entry, err error) {
 	t.Helper()
 	var at decorum.URL
@@ -186,7 +186,7 @@ func TestIndexEntry(t *testing.T) {
 	}
 }
 
-// TestAllowedByLocation has the rules of sitemaps.org, "Sitemap file location".
+// TestAllowedByLocation checks the rules of sitemaps.org, "Sitemap file location".
 func TestAllowedByLocation(t *testing.T) {
 	index := `<sitemapindex><sitemap><loc>%s</loc></sitemap></sitemapindex>`
 	for _, tt := range []struct {
@@ -222,7 +222,7 @@ func TestAllowedByLocation(t *testing.T) {
 	}
 }
 
-// A robots.txt that names a sitemap entitles it to list any URL of its origin.
+// A robots.txt that names a sitemap entitles it to list any URL of the origin of the robots.txt.
 func TestCrossSubmit(t *testing.T) {
 	declaring := mustParseURL(t, "http://friend.example/").Origin()
 	var entryErrs []EntryError
@@ -246,7 +246,7 @@ func TestWithoutBase(t *testing.T) {
 	}
 }
 
-// flawedFiles are files that are read to the end, and what is said of them.
+// flawedFiles holds files that are read to the end, and the EntryErrors they cause.
 var flawedFiles = []struct {
 	name, file string
 	want       []string
@@ -254,7 +254,7 @@ var flawedFiles = []struct {
 	{"nothing", urlset("/1"), nil},
 	{"locations", urlset("/1", "mailto:a@b", "/&eacute;&amp;", "", "http://"), []string{
 		`line 4: location "mailto:a@b": scheme is not http, https or ftp`, `line 5: location "/&eacute;&": unknown entity`,
-		`line 6: location "": there is none`, `line 7: location "http://": no host`}},
+		`line 6: location "": missing`, `line 7: location "http://": no host`}},
 	{"the line of a location", "<urlset><url><loc>a:\n</loc>\n<lastmod/>\n</url></urlset>", []string{`line 2: location "a:": scheme is not http, https or ftp`}},
 	{"other fields", "<urlset><url><loc>/1</loc>\n<lastmod>1 May</lastmod>\n<priority>high</priority><changefreq>often</changefreq></url></urlset>", []string{
 		`line 2: lastmod "1 May": not a date`, `line 3: priority "high": not a number from 0 to 1`,
@@ -271,7 +271,7 @@ var flawedFiles = []struct {
 	{"RSS", `<rss><item><link>/1</link><pubDate>soon</pubDate></item></rss>`, []string{`line 1: pubDate "soon": not a date`}},
 }
 
-// What broke off is said by the error.
+// A truncated entry is reported by the error of Read, not to OnEntryError.
 func TestCutIsNoEntryError(t *testing.T) {
 	_, err := readEntries(t, "<urlset><url><loc>/1</loc></url><url><lastmod/><loc>/2", sitemapURL, Options{OnEntryError: func(f EntryError) { t.Error(f) }})
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -279,7 +279,7 @@ func TestCutIsNoEntryError(t *testing.T) {
 	}
 }
 
-// A text that may have been cut is not used, however long a URL may be.
+// A text that may have been cut is not used, whatever MaxURLBytes is.
 func TestCutTextIsNotUsed(t *testing.T) {
 	for _, n := range []int{maxTextLen, 2 * maxTextLen, 2 * bufferSize} {
 		long := "http://example.com/" + strings.Repeat("x", n)
@@ -297,7 +297,7 @@ func TestCutTextIsNotUsed(t *testing.T) {
 	}
 }
 
-// A list of URLs that are not for it to list is a sitemap all the same.
+// A list of URLs that the file may not list is still a sitemap.
 func TestStrictText(t *testing.T) {
 	if got, err := readEntries(t, "http://example.org/\n", sitemapURL, Options{StrictLocation: true}); err != nil || len(got) > 0 {
 		t.Errorf("got %v, %v", got, err)
@@ -339,7 +339,7 @@ func TestParseDate(t *testing.T) {
 	}
 }
 
-// broken files, what they yield before they break, and what the error says.
+// brokenFiles holds malformed files, the number of their URLs before the error, and the error.
 var brokenFiles = []struct {
 	name, file string
 	options    Options
@@ -400,12 +400,11 @@ func TestOptionsAreInclusive(t *testing.T) {
 	}
 }
 
-// TestFeeds: where only feeds are wanted, a sitemap is refused before it lists
-// anything, as all else is.
+// TestFeeds: with FeedsOnly, every other file is refused before its first entry.
 func TestFeeds(t *testing.T) {
 	for _, f := range []struct {
 		file string
-		want []string // nil: it is refused
+		want []string // nil: refused
 	}{
 		{`<rss><channel><item><link>/1</link></item></channel></rss>`, []string{"http://example.com/1"}},
 		{`<feed><entry><link href="/2"/></entry></feed>`, []string{"http://example.com/2"}},
@@ -424,7 +423,7 @@ func TestFeeds(t *testing.T) {
 }
 
 func TestReadReturnsErrorOfYield(t *testing.T) {
-	enough := io.EOF // no end of the file, whatever it looks like
+	enough := io.EOF // returned by yield; not the end of the file
 	for name, file := range map[string]string{
 		"XML": urlset("/1", "/2"), "text": "http://example.com/1\nhttp://example.com/2\n",
 		"broken": "<urlset><url><loc>/1</loc>", "two locations": "<urlset><url><loc>/1</loc><loc>/2</loc></url></urlset>", "broken in a location": "<urlset><url><loc>/1</loc><loc>/2</",

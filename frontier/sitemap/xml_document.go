@@ -9,19 +9,18 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A xmlVocabulary is one of the kinds of documents that list URLs: the names of the
-// elements that matter.
+// An xmlVocabulary holds the element names of one kind of document that lists URLs.
 type xmlVocabulary struct {
-	entryElem       string // holds one entry
-	locElem         string // its location
-	locIsHref       bool   // the location is an attribute: Atom
-	dateElem        string // when it changed
-	fallbackLocElem string // taken for the location if there is none and it is a URL
-	isIndex         bool   // the locations are sitemaps
+	entryElem       string // element of one entry
+	locElem         string // element of the entry's location
+	locIsHref       bool   // the location is the attribute href, as in Atom
+	dateElem        string // element of the time of the last change
+	fallbackLocElem string // element used as location if it is a URL and locElem is missing
+	isIndex         bool   // entries are sitemaps
 	isFeed          bool
 }
 
-// vocabularies are the forms of documents, by the local name of the root element.
+// vocabularies holds the known documents by the local name of their root element.
 var vocabularies = map[string]xmlVocabulary{
 	"urlset":       {entryElem: "url", locElem: "loc", dateElem: "lastmod"},
 	"sitemapindex": {entryElem: "sitemap", locElem: "loc", dateElem: "lastmod", isIndex: true},
@@ -30,36 +29,35 @@ var vocabularies = map[string]xmlVocabulary{
 	"feed":         {entryElem: "entry", locElem: "link", locIsHref: true, dateElem: "updated", isFeed: true},
 }
 
-// An xmlDocumentReader is an XML document while it is being read.
+// An xmlDocumentReader reads one XML document and emits its entries.
 type xmlDocumentReader struct {
 	scanner
 	xmlVocabulary
 	emitter    *entryEmitter
-	openElems  [][]byte    // the names of the elements that are open
-	savedBases []savedBase // what locations were relative to before those of them with xml:base
+	openElems  [][]byte    // names of the open elements, outermost first
+	savedBases []savedBase // values of emitter.base that open elements with xml:base have replaced
 
-	entryDepth   int          // how deep the open entry is; 0 if none is
-	fieldDepth   int          // how deep the open field is; 0 if none is
-	fieldValue   []byte       // of the open field
-	valueErr     error        // why the value is unusable
+	entryDepth   int          // depth of the open entry; 0: none
+	fieldDepth   int          // depth of the open field; 0: none
+	fieldValue   []byte       // text of the open field
+	valueErr     error        // why fieldValue is unusable
 	partialEntry partialEntry // the open entry
 }
 
-// A savedBase is what locations are relative to again when the element that is so deep
-// ends.
+// A savedBase is the base URL that applies again after the element at depth ends.
 type savedBase struct {
 	depth int
 	base  decorum.URL
 }
 
-// readDocument reads the document to the end of its root element.
+// readDocument reads the document up to the end of its root element.
 func (d *xmlDocumentReader) readDocument() error {
 	for {
 		t, err := d.nextToken()
 		switch err {
 		case nil:
 			err = d.handleToken(t)
-		case io.EOF: // and not an error that wraps it, which says more
+		case io.EOF: // an error that wraps io.EOF says more
 			err = errUnexpectedEOF
 		}
 		if err != nil && !d.emitter.stopped {
@@ -74,8 +72,9 @@ func (d *xmlDocumentReader) readDocument() error {
 	}
 }
 
-// emitUnfinished delivers the entry that an error at t left unfinished, if its
-// location was read whole: before an end tag, however broken, it was.
+// emitUnfinished emits the entry that the error err at t left unfinished, if its location is
+// complete: a location is complete before an end tag, even a malformed one. It returns err, or the
+// error of yield.
 func (d *xmlDocumentReader) emitUnfinished(t token, err error) error {
 	if t.kind == endTag && d.fieldDepth > 0 {
 		if emitErr := d.endElement(); d.emitter.stopped {
@@ -90,7 +89,7 @@ func (d *xmlDocumentReader) emitUnfinished(t token, err error) error {
 	return err
 }
 
-// handleToken takes the document one token further.
+// handleToken processes the next token of the document.
 func (d *xmlDocumentReader) handleToken(t token) error {
 	switch t.kind {
 	case startTag:
@@ -117,6 +116,7 @@ func (d *xmlDocumentReader) startElement(t token) error {
 	d.pushElement(t.name)
 	depth := len(d.openElems)
 	switch {
+	// The root element decides the vocabulary.
 	case depth == 1:
 		format, ok := vocabularies[string(localName(t.name))]
 		if !ok || d.emitter.FeedsOnly && !format.isFeed {
@@ -124,21 +124,23 @@ func (d *xmlDocumentReader) startElement(t token) error {
 		}
 		d.xmlVocabulary = format
 		d.applyXMLBase(t)
+	// Outside of an entry, only the beginning of an entry matters.
 	case d.entryDepth == 0:
 		d.applyXMLBase(t)
 		if string(localName(t.name)) == d.entryElem {
 			d.entryDepth = depth
 			d.partialEntry.reset()
 		}
+	// A field is a child of the entry with the same prefix; others belong to extensions.
 	case depth == d.entryDepth+1 && bytes.Equal(namePrefix(t.name), namePrefix(d.openElems[d.entryDepth-1])):
 		return d.startField(t)
 	}
 	return nil
 }
 
-// applyXMLBase heeds the xml:base of a feed, or of an entry: Atom has it (RFC 4287 §2),
-// and RSS is found with it. One that is too long for a URL is none: it would make
-// all that is relative to it as long.
+// applyXMLBase applies the xml:base of a feed or of its entry. Atom defines it (RFC 4287 §2), and
+// some RSS feeds use it. A base longer than MaxURLBytes is ignored, because it would make every
+// relative location as long.
 func (d *xmlDocumentReader) applyXMLBase(t token) {
 	raw := attributeValue(t.attrs, "xml:base")
 	if !d.isFeed || raw == nil {
@@ -152,7 +154,7 @@ func (d *xmlDocumentReader) applyXMLBase(t token) {
 	}
 }
 
-// startField opens an element of an entry.
+// startField opens a field of an entry. It takes the location from the attributes in Atom.
 func (d *xmlDocumentReader) startField(t token) error {
 	d.fieldDepth, d.fieldValue, d.valueErr = len(d.openElems), d.fieldValue[:0], nil
 	if !d.locIsHref || string(localName(t.name)) != d.locElem {
@@ -167,8 +169,7 @@ func (d *xmlDocumentReader) startField(t token) error {
 	return nil
 }
 
-// handleText takes text: that of the open field, or else, where an entry has
-// no location element, the entry's own.
+// handleText adds text to the open field. Text directly in an entry becomes its fallbackLoc.
 func (d *xmlDocumentReader) handleText(t token) {
 	switch {
 	case d.fieldDepth > 0:
@@ -184,7 +185,7 @@ func (d *xmlDocumentReader) handleText(t token) {
 	}
 }
 
-// setFallbackLoc notes what will do for a location if there is none.
+// setFallbackLoc sets the location that is used if the entry has no other.
 func (d *xmlDocumentReader) setFallbackLoc(text []byte) {
 	d.partialEntry.fallbackLoc = append(d.partialEntry.fallbackLoc[:0], text...)
 	if len(d.partialEntry.loc) == 0 {
@@ -211,13 +212,14 @@ func (d *xmlDocumentReader) endElement() (err error) {
 	return err
 }
 
-// endField takes the value of a field over into the entry.
+// endField sets the field name of the entry to fieldValue.
 func (d *xmlDocumentReader) endField(name []byte) error {
 	value := bytes.TrimSpace(d.fieldValue)
 	if len(value) == 0 {
 		return nil
 	}
 	var err error
+	// An unusable value is reported, and the entry is used without it.
 	switch string(name) {
 	case d.locElem:
 		if d.locIsHref {
@@ -241,7 +243,7 @@ func (d *xmlDocumentReader) endField(name []byte) error {
 	return nil
 }
 
-// setLocation gives the entry its location. A second one begins a new entry.
+// setLocation sets the location of the entry. A second location begins a new entry.
 func (d *xmlDocumentReader) setLocation(value []byte) (err error) {
 	if len(d.partialEntry.loc) > 0 {
 		err = d.emitEntry()
@@ -251,13 +253,13 @@ func (d *xmlDocumentReader) setLocation(value []byte) (err error) {
 	return err
 }
 
-// emitEntry hands the entry over.
+// emitEntry emits the open entry.
 func (d *xmlDocumentReader) emitEntry() error {
 	d.partialEntry.line = cmp.Or(d.partialEntry.line, d.in.line)
 	return d.emitter.emit(&d.partialEntry, d.isIndex)
 }
 
-// pushElement notes that an element is open, in memory used before.
+// pushElement adds an open element, and reuses the memory of an element that was closed before.
 func (d *xmlDocumentReader) pushElement(name []byte) {
 	n := len(d.openElems)
 	if n < cap(d.openElems) {
@@ -268,8 +270,8 @@ func (d *xmlDocumentReader) pushElement(name []byte) {
 	d.openElems = append(d.openElems, bytes.Clone(name))
 }
 
-// localName returns an element's name without its prefix.
+// localName returns name without its prefix.
 func localName(name []byte) []byte { return name[bytes.LastIndexByte(name, ':')+1:] }
 
-// namePrefix returns the prefix of an element's name, with its colon.
+// namePrefix returns the prefix of name with its colon.
 func namePrefix(name []byte) []byte { return name[:bytes.LastIndexByte(name, ':')+1] }

@@ -10,43 +10,42 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is kept in memory.
+// Limits in bytes of what is kept in memory.
 const (
 	maxTextLen = 8 << 10  // text of an element; longer text is cut
-	maxTagLen  = 64 << 10 // a tag with its attributes; a longer one is refused
+	maxTagLen  = 64 << 10 // a tag with its attributes; a longer one is an error
 )
 
-// A scanner cuts XML into tokens. It is far from a validating parser: of a
-// document type declaration it reads no more than its end, and knows the five
-// predefined entities only.
+// A scanner splits XML into tokens. It does not validate: it skips a document type declaration to
+// its end, and knows the five predefined entities only.
 type scanner struct {
 	in      *input
-	inTag   bool   // after a "<"
-	rawBuf  []byte // room for what the window cuts in two
-	textBuf []byte // room for text with references
+	inTag   bool   // the last byte read is "<"
+	rawBuf  []byte // reused for bytes that the buffer of in cuts in two
+	textBuf []byte // reused for text with decoded references
 }
 
-// A tokenKind says what a token is.
+// A tokenKind is the kind of a token.
 type tokenKind uint8
 
+// The kinds of tokens.
 const (
 	textToken tokenKind = iota
 	startTag
 	endTag
 )
 
-// A token is a tag or a piece of text. It is valid until the next one.
+// A token is a tag or a piece of text. It is valid until the next call of nextToken.
 type token struct {
 	kind        tokenKind
 	name        []byte // of a tag
 	attrs       []byte // of a start tag, as written
-	selfClosing bool   // a start tag that ends its element too
+	selfClosing bool   // a start tag that also ends its element
 	text        []byte
-	textErr     error // why the text must not be used: it was cut, or has holes
+	textErr     error // why text must not be used: it was cut, or contains an unknown reference
 }
 
-// nextToken returns the next token. Comments, processing instructions and
-// declarations are none.
+// nextToken returns the next token. It skips comments, processing instructions and declarations.
 func (s *scanner) nextToken() (token, error) {
 	for {
 		if !s.inTag {
@@ -66,7 +65,7 @@ func (s *scanner) nextToken() (token, error) {
 			return token{text: text, textErr: checkTextLen(text)}, err
 		case s.in.hasPrefix("?"):
 			_, err = s.readUntil("?>")
-		default:
+		default: // a declaration, such as <!DOCTYPE>
 			_, err = s.readTag()
 		}
 		if err != nil {
@@ -94,16 +93,16 @@ func checkTextLen(text []byte) error {
 	return nil
 }
 
-// readUntil returns what comes before the given end, cut where it is longer than
-// both maxTextLen and the window.
+// readUntil returns the text before end, and skips end. Text that is longer than the buffer is cut
+// to maxTextLen.
 func (s *scanner) readUntil(end string) ([]byte, error) {
 	b, found, err := s.in.readChunkUntil(end[len(end)-1])
 	if found && bytes.HasSuffix(b, []byte(end)) {
-		return b[:len(b)-len(end)], nil // as nearly always: there is no need to copy
+		return b[:len(b)-len(end)], nil // the usual case, without a copy
 	}
 	s.rawBuf = s.rawBuf[:0]
-	const before = 2     // bytes before a chunk that may belong to an end, as in "-->"
-	var last [2 * 4]byte // room for them and for the end of the chunk
+	const before = 2     // bytes of the last chunk that may belong to end, as in "-->"
+	var last [2 * 4]byte // holds them and the end of the chunk
 	tail := last[:0]
 	for {
 		s.rawBuf = append(s.rawBuf, b[:min(len(b), maxTextLen+len(end)-len(s.rawBuf))]...)
@@ -120,12 +119,12 @@ func (s *scanner) readUntil(end string) ([]byte, error) {
 	}
 }
 
-// readTag returns a tag or declaration up to its ">". One in quotes does not end
-// it. With an error it returns what there is of it.
+// readTag returns a tag or declaration up to its ">". A ">" in quotes does not end it. With an
+// error it returns what it has read.
 func (s *scanner) readTag() ([]byte, error) {
 	b, found, err := s.in.readChunkUntil('>')
 	if found && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\'') < 0 {
-		return b[:len(b)-1], nil // as nearly always: there is no need to copy
+		return b[:len(b)-1], nil // the usual case, without a copy
 	}
 	s.rawBuf = s.rawBuf[:0]
 	var quote byte
@@ -152,7 +151,8 @@ func (s *scanner) readTag() ([]byte, error) {
 	}
 }
 
-// scanTag returns a start or end tag. With an error it says at least which.
+// scanTag returns a start or end tag. If an error occurs in the tag, the token has at least its
+// kind.
 func (s *scanner) scanTag() (token, error) {
 	tag, err := s.readTag()
 	t := token{kind: startTag}
@@ -172,7 +172,7 @@ func (s *scanner) scanTag() (token, error) {
 	return t, nil
 }
 
-// nameLen returns how long the name is that tag begins with.
+// nameLen returns the length of the name at the beginning of tag.
 func nameLen(tag []byte) int {
 	if end := bytes.IndexAny(tag, " \t\n\r<\"'=/&"); end >= 0 {
 		return end
@@ -180,8 +180,8 @@ func nameLen(tag []byte) int {
 	return len(tag)
 }
 
-// attributeValue returns the value of the attribute among those of a tag, nil if
-// it is not there. References are left as they are.
+// attributeValue returns the value of an attribute, nil if attrs does not contain it. References
+// are not decoded.
 func attributeValue(attrs []byte, name string) []byte {
 	for {
 		before, after, found := bytes.Cut(attrs, []byte("="))
@@ -201,17 +201,18 @@ func attributeValue(attrs []byte, name string) []byte {
 	}
 }
 
+// isBlankByte reports whether c is white space in XML.
 func isBlankByte(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// errUnexpectedEOF is what the end of a file means in the middle of its XML.
+// errUnexpectedEOF is the error of a file that ends within its XML.
 var errUnexpectedEOF = fmt.Errorf("%w: %w", ErrSyntax, io.ErrUnexpectedEOF)
 
-// errUnknownEntity is why text is not used that refers to what is not defined here.
+// errUnknownEntity is the reason for not using text with an unknown reference.
 var errUnknownEntity = errors.New("unknown entity")
 
-// decodeReferences returns src with its references replaced, in buf if there are any. An
-// unknown one is left as it stands, and errUnknownEntity returned. An "&" that begins
-// none stands for itself: many a sitemap does not escape it.
+// decodeReferences returns src with its references decoded; in *buf if there are any. It leaves an
+// unknown reference unchanged, and returns errUnknownEntity. An "&" that begins no reference stands
+// for itself, because many sitemaps do not escape it.
 func decodeReferences(buf *[]byte, src []byte) (decoded []byte, err error) {
 	if bytes.IndexByte(src, '&') < 0 {
 		return src, nil
@@ -225,6 +226,7 @@ func decodeReferences(buf *[]byte, src []byte) (decoded []byte, err error) {
 		}
 		dst = append(dst, src[:i]...)
 		src = src[i+1:]
+		// A reference has at most 31 characters before its semicolon.
 		name, _, closed := bytes.Cut(src[:min(len(src), 32)], []byte(";"))
 		if !closed || !isEntityName(name) {
 			dst = append(dst, '&')
@@ -239,10 +241,10 @@ func decodeReferences(buf *[]byte, src []byte) (decoded []byte, err error) {
 	}
 }
 
-// predefinedEntities are those that XML has without a declaration.
+// predefinedEntities holds the entities that XML defines without a declaration.
 var predefinedEntities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
 
-// entityRune returns the character that a reference names, or -1.
+// entityRune returns the character of a reference, or -1 if it is unknown.
 func entityRune(name []byte) rune {
 	if r, ok := predefinedEntities[string(name)]; ok {
 		return r
@@ -261,7 +263,7 @@ func entityRune(name []byte) rune {
 	return rune(n)
 }
 
-// isEntityName reports whether what stands between "&" and ";" can be a reference.
+// isEntityName reports whether name, which stands between "&" and ";", can be a reference.
 func isEntityName(name []byte) bool {
 	for i, c := range name {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'

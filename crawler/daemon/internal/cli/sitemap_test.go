@@ -59,7 +59,7 @@ func TestSitemapFile(t *testing.T) {
 				strings.ReplaceAll(second, "}", `,"sitemap":"https://example.com/shop/map.xml"}`), nil},
 		{"a place, strictly", []string{"--strict", "--base=https://example.com/shop/map.xml", good}, command.ExitFailed,
 			strings.ReplaceAll(second, "}", `,"sitemap":"https://example.com/shop/map.xml"}`),
-			[]string{`good.xml: line 1: location "https://example.com/?a=1&b=2": not for a sitemap at this place to list`}},
+			[]string{`good.xml: line 1: location "https://example.com/?a=1&b=2": a sitemap at this location may not list it`}},
 		{"broken", []string{broken}, command.ExitFailed,
 			`{"url":"https://example.com/1","index":false,"priority":0.5}` + "\n",
 			[]string{`broken.xml: line 2, byte 66: end tag "urlset": broken XML`}},
@@ -252,7 +252,7 @@ func TestSitemapFetches(t *testing.T) {
 	// robots.txt names the sitemap, which may therefore list URLs above its directory.
 	strict := runSitemap(t, v, "--strict", "http://atlas.example/sub/map.xml")
 	strict.want(t, command.ExitFailed, `"url":"http://atlas.example/above"`,
-		`location "http://annex.example/other": not for a sitemap at this place`)
+		`location "http://annex.example/other": a sitemap at this location`)
 	if strings.Contains(strict.stdout, "other") {
 		t.Errorf("the robots.txt of annex.example does not name the sitemap, but its URL is listed:\n%s", strict.stdout)
 	}
