@@ -156,7 +156,7 @@ func TestParseKey(t *testing.T) {
 		t.Errorf("%v, %v, want %s", again, err, k.ID())
 	}
 	for says, text := range map[string]string{
-		"no private key in PEM is in it": "secret",
+		"no private key in PEM found": "secret",
 		"make one of your own": "-----BEGIN PRIVATE KEY-----\n" + // the example of RFC 9421
 			"MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n",
 	} {

@@ -1,7 +1,8 @@
-// Package binaryrecord writes and reads the fields of the records that stores and the crawler keep as
-// bytes: numbers of variable length, texts with their length before them, and times. What the fields
-// of a record are, and in which order, is decided by the package that keeps it: storage/internal/record
-// and storage/bolt for URLs, hosts and origins, crawler for the statistics of a host.
+// Package binaryrecord writes and reads the fields of the binary records of stores and of the
+// crawler: numbers of variable length, strings with their length before them, and times. The
+// package that owns a record decides which fields it has, and in which order:
+// storage/internal/record and storage/bolt for URLs, hosts and origins, crawler for the statistics
+// of a host.
 //
 // Begin with Reader. The package starts no goroutine and has no lock.
 package binaryrecord

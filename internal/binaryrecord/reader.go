@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// ErrDamaged says that a record makes no sense.
+// ErrDamaged means that a record is malformed.
 var ErrDamaged = errors.New("damaged record")
 
-// A Reader takes a record apart. After an error it returns zeros.
+// A Reader reads the fields of a record in order. After an error it returns zero values.
 type Reader struct {
-	RemainingData []byte // what is left
-	Err           error  // ErrDamaged, once something made no sense
+	RemainingData []byte // bytes that have not been read
+	Err           error  // nil or ErrDamaged
 }
 
-// MarkDamaged says that the record makes no sense.
+// MarkDamaged sets Err to ErrDamaged and drops RemainingData. The caller found a field malformed.
 func (r *Reader) MarkDamaged() { r.RemainingData, r.Err = nil, ErrDamaged }
 
-// CheckFullyRead returns an error unless the record was read whole and no further.
+// CheckFullyRead returns ErrDamaged if a field was malformed or if bytes remain.
 func (r *Reader) CheckFullyRead() error {
 	if len(r.RemainingData) > 0 {
 		r.MarkDamaged()
@@ -27,7 +27,7 @@ func (r *Reader) CheckFullyRead() error {
 	return r.Err
 }
 
-// Byte reads a byte.
+// Byte reads one byte.
 func (r *Reader) Byte() byte {
 	if len(r.RemainingData) == 0 {
 		r.MarkDamaged()
@@ -38,7 +38,7 @@ func (r *Reader) Byte() byte {
 	return c
 }
 
-// Varint reads a number that may be negative.
+// Varint reads a signed number of variable length.
 func (r *Reader) Varint() int64 {
 	v, n := binary.Varint(r.RemainingData)
 	if n <= 0 {
@@ -49,7 +49,7 @@ func (r *Reader) Varint() int64 {
 	return v
 }
 
-// Int reads a count. None fills 48 bits, nor do some of them added up fill 63.
+// Int reads a count below 2^48, so that sums of counts do not overflow.
 func (r *Reader) Int() int {
 	v := r.Int64()
 	if v >= 1<<48 {
@@ -59,7 +59,7 @@ func (r *Reader) Int() int {
 	return int(v)
 }
 
-// Int64 reads a number from 0 that fills no more than 63 bits.
+// Int64 reads a number from 0 to the largest int64, of variable length.
 func (r *Reader) Int64() int64 {
 	v, n := binary.Uvarint(r.RemainingData)
 	if n <= 0 || v > math.MaxInt64 {
@@ -70,7 +70,7 @@ func (r *Reader) Int64() int64 {
 	return int64(v)
 }
 
-// Uint64 reads a number of eight bytes.
+// Uint64 reads a number of eight bytes, the highest byte first.
 func (r *Reader) Uint64() uint64 {
 	if len(r.RemainingData) < 8 {
 		r.MarkDamaged()
@@ -81,10 +81,11 @@ func (r *Reader) Uint64() uint64 {
 	return v
 }
 
-// String reads what AppendString wrote.
+// String reads what AppendString has written.
 func (r *Reader) String() string { return string(r.Bytes()) }
 
-// Bytes returns what AppendString wrote, a part of the record. It is not nil.
+// Bytes reads what AppendString has written, and returns it as a part of the record, without a
+// copy. It never returns nil.
 func (r *Reader) Bytes() []byte {
 	n := r.Int()
 	if n > len(r.RemainingData) {
@@ -96,7 +97,7 @@ func (r *Reader) Bytes() []byte {
 	return b
 }
 
-// Time reads what AppendTime wrote, in UTC.
+// Time reads what AppendTime has written, and returns it in UTC.
 func (r *Reader) Time() time.Time {
 	sec, nsec := r.Varint(), r.Int()
 	return time.Unix(sec, int64(nsec)).UTC()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fieldsRecord is a record of every kind of field.
+// fieldsRecord returns a record with every kind of field.
 func fieldsRecord() []byte {
 	b := AppendString([]byte{7}, "a text")
 	b = binary.AppendVarint(b, -5)
@@ -53,7 +53,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestDamaged pins that a record that is cut anywhere is an error, and so is a number that is too large.
+// TestDamaged: a truncated record and a number that is too large are errors.
 func TestDamaged(t *testing.T) {
 	whole := fieldsRecord()
 	for n := range whole {

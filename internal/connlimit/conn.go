@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// A Conn is a connection that counts against the limits of its Limiter until it is
-// closed. A nil *Conn stands for a connection without limits: Begin, EndRequest and Trust do
-// nothing.
+// A Conn is a connection that counts against the limits of its Limiter until it is closed. A nil
+// *Conn stands for a connection without limits: BeginRequest, EndRequest and Trust do nothing.
 type Conn struct {
 	net.Conn
 	limiter       *Limiter
-	networkPrefix string
-	idleTimer     *time.Timer // closes an idle stranger
-	closeOnce     sync.Once   // closes Conn
-	closeErr      error       // returned by Conn.Close
+	networkPrefix string      // NetworkPrefix of the remote address
+	idleTimer     *time.Timer // closes the connection if it is untrusted and idle
+	closeOnce     sync.Once   // closes net.Conn and sets closeErr
+	closeErr      error       // result of Close
 
-	// These fields are guarded by limiter.mu.
-	idleOrBusyList *list.List // where a stranger is in its network; nil: not a stranger, or closed
-	element        *list.Element
-	idleSeq        uint64 // the value of limiter.idles when it became idle
-	activeRequests int    // being served now; HTTP/2 serves several at a time
+	// limiter.mu guards the following fields. idleOrBusyList is the list of the network that
+	// contains the connection; nil if the connection is trusted or closed.
+	idleOrBusyList *list.List
+	element        *list.Element // place in idleOrBusyList
+	idleSeq        uint64        // limiter.lastIdleSeq when it last became idle
+	activeRequests int           // requests being served; HTTP/2 serves several at a time
 	trusted        bool
 }
 
-// BeginRequest records that the server begins to serve a request of the connection. The caller
-// must call EndRequest.
+// BeginRequest records that the server begins to serve a request of the connection. The caller must
+// call EndRequest afterwards.
 func (c *Conn) BeginRequest() {
 	if c == nil {
 		return
@@ -46,8 +46,8 @@ func (c *Conn) BeginRequest() {
 	c.idleOrBusyList, c.element = &n.busyConns, n.busyConns.PushBack(c)
 }
 
-// EndRequest records that the server has served a request. A stranger then has UntrustedRequestTimeout to
-// send the next one.
+// EndRequest records that the server has served a request. An untrusted connection then has
+// Limits.UntrustedRequestTimeout to send the next one.
 func (c *Conn) EndRequest() {
 	if c == nil {
 		return
@@ -65,9 +65,9 @@ func (c *Conn) EndRequest() {
 	c.idleTimer.Reset(l.limits.UntrustedRequestTimeout)
 }
 
-// Trust exempts the connection, whose caller has authenticated, from the limits of
-// strangers. While Limits.MaxTrusted connections are trusted, the connection keeps the
-// limits of strangers.
+// Trust exempts the connection, whose client has authenticated, from the limits of untrusted
+// connections. If Limits.MaxTrusted connections are trusted already, the connection stays
+// untrusted.
 func (c *Conn) Trust() {
 	if c == nil {
 		return
@@ -99,20 +99,20 @@ func (c *Conn) Close() error {
 	return c.closeErr
 }
 
-// abort closes a stranger's connection to make room for another. It resets TCP
-// connections: an orderly close would leave a socket in TIME_WAIT for each connection
-// of a flood.
+// abort closes an untrusted connection in favour of another. It resets TCP connections: an orderly
+// close would leave a socket in TIME_WAIT for each connection of a flood.
 func (c *Conn) abort() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // if it fails, Close closes the connection in order
+		_ = tcp.SetLinger(0) // if it fails, Close closes in the orderly way
 	}
 	_ = c.Close()
 }
 
+// contextKey is the context key of a *Conn.
 type contextKey struct{}
 
-// WithConn returns a context from which ConnFromContext returns the *Conn, if c is one or wraps one
-// as a *tls.Conn does. It suits http.Server.ConnContext.
+// WithConn returns a context from which ConnFromContext returns c, if c is a *Conn or wraps one as
+// a *tls.Conn does; otherwise it returns ctx. It can be used as http.Server.ConnContext.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if wrapper, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = wrapper.NetConn()
@@ -123,7 +123,7 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// ConnFromContext returns the connection of a context made by WithConn, or nil.
+// ConnFromContext returns the connection of a context made by WithConn, nil if there is none.
 func ConnFromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(contextKey{}).(*Conn)
 	return c

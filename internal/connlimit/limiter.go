@@ -12,18 +12,20 @@ import (
 	"time"
 )
 
-// Limits are limits on open connections. The zero value has the defaults.
+// Limits holds limits on open connections. A field of 0 means its default.
 type Limits struct {
-	MaxTrusted             int // trusted connections; 0: 4096. Connections beyond it keep the limits of strangers.
-	MaxUntrusted           int // connections of strangers; 0: 1024
-	MaxUntrustedPerNetwork int // connections of strangers of one network (see NetworkPrefix); 0: 64
-	// UntrustedRequestTimeout is how long a stranger may take to send a request, counted from the
-	// connect or from the end of its last request; 0: 10 s. The TLS handshake and the
-	// request's header are part of it.
+	// MaxTrusted is how many connections can be trusted; 0: 4096. Connections beyond it stay
+	// untrusted.
+	MaxTrusted             int
+	MaxUntrusted           int // untrusted connections in total; 0: 1024
+	MaxUntrustedPerNetwork int // untrusted connections of one NetworkPrefix; 0: 64
+	// UntrustedRequestTimeout is how long an untrusted connection may take to send a request,
+	// including the TLS handshake and the request's header, counted from the connect or from the
+	// end of its last request; 0: 10 s.
 	UntrustedRequestTimeout time.Duration
 }
 
-// withDefaults returns l with a value for each limit that is not set.
+// withDefaults returns l with each limit of 0 set to its default.
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		MaxTrusted: cmp.Or(l.MaxTrusted, 4096), MaxUntrusted: cmp.Or(l.MaxUntrusted, 1024),
@@ -31,32 +33,34 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// A Limiter enforces limits on the connections of one or more listeners. Its methods
-// may be called concurrently.
+// A Limiter enforces Limits on the connections of one or more listeners. Its methods may be called
+// concurrently.
 type Limiter struct {
 	limits Limits
 
-	mu             sync.Mutex // guards the fields below, and those of each Conn and network
-	networks       map[string]*subnetConns
-	untrustedCount int    // connections in networks
-	trustedCount   int    // open connections that are trusted
-	lastIdleSeq    uint64 // counts how often a connection became idle
+	// mu guards networks, untrustedCount, trustedCount and lastIdleSeq, the lists of each
+	// subnetConns, and the fields of each Conn from idleOrBusyList on.
+	mu             sync.Mutex
+	networks       map[string]*subnetConns // untrusted connections, by NetworkPrefix
+	untrustedCount int                     // connections in networks
+	trustedCount   int                     // open trusted connections
+	lastIdleSeq    uint64                  // counts how often a connection became idle
 }
 
-// A subnetConns holds the connections of the strangers of one network.
+// A subnetConns holds the untrusted connections of one network.
 type subnetConns struct {
-	idleConns list.List // of *Conn that serve no request; the one that is idle longest is first
-	busyConns list.List // of *Conn that serve a request; the one that began first is first
+	idleConns list.List // of *Conn that serve no request, the longest idle first
+	busyConns list.List // of *Conn that serve a request, the first to begin first
 }
 
+// len returns the number of connections.
 func (n *subnetConns) len() int { return n.idleConns.Len() + n.busyConns.Len() }
 
-// connToEvict returns the connection to close first: an idle one if possible. The network
-// must hold a connection.
+// connToEvict returns the connection to close first: an idle one if possible. n must not be empty.
 func (n *subnetConns) connToEvict() *Conn { return n.connToEvictPreferringOthers(nil) }
 
-// connToEvictPreferringOthers is oldest, but spares the idle connection c if there is another connection:
-// requests that are sent slowly must not keep a new connection out.
+// connToEvictPreferringOthers does what connToEvict does, but returns the idle connection c only if
+// there is no other: connections that send their requests slowly must not keep a new one out.
 func (n *subnetConns) connToEvictPreferringOthers(c *Conn) *Conn {
 	e := n.idleConns.Front()
 	if e != nil && e.Value.(*Conn) == c {
@@ -75,27 +79,29 @@ func New(l Limits) *Limiter {
 	return &Limiter{limits: l.withDefaults(), networks: map[string]*subnetConns{}}
 }
 
-// Listener returns a listener that accepts the connections of inner under the limits.
-// Each connection that it returns is a *Conn.
+// Listener returns a listener that accepts the connections of inner under the limits. Its
+// connections are of type *Conn.
 func (l *Limiter) Listener(inner net.Listener) net.Listener {
 	return &listener{inner, l, true}
 }
 
-// UnlimitedListener returns a listener that accepts the connections of inner without limits.
-// As Listener does, it closes strangers when the process has no descriptor left.
+// UnlimitedListener returns a listener that accepts the connections of inner without limits. Like
+// Listener, it closes untrusted connections of the Limiter when the process has no file descriptor
+// left.
 func (l *Limiter) UnlimitedListener(inner net.Listener) net.Listener {
 	return &listener{inner, l, false}
 }
 
+// A listener implements Listener and UnlimitedListener.
 type listener struct {
 	net.Listener
 	limiter   *Limiter
 	isLimited bool // its connections count against the limits
 }
 
-// Accept returns the next connection. When the process has no descriptor left, Accept
-// closes strangers and tries again; when there are none, it returns the error, which
-// net/http takes as temporary.
+// Accept returns the next connection. If the process has no file descriptor left, Accept closes an
+// untrusted connection and tries again. If there is none to close, it returns the error, which
+// net/http treats as temporary.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -108,14 +114,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// isResourceExhausted reports whether an accept failed because descriptors or memory ran out.
+// isResourceExhausted reports whether an accept failed because file descriptors or memory ran out.
 func isResourceExhausted(err error) bool {
 	exhausted := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 	return slices.ContainsFunc(exhausted, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
-// addConnAndEvictExcess counts a connection that was just accepted, and closes the connections that are
-// then beyond the limits.
+// addConnAndEvictExcess adds a connection that was just accepted, and closes the connections that
+// are then beyond the limits.
 func (l *Limiter) addConnAndEvictExcess(inner net.Conn) *Conn {
 	c := &Conn{Conn: inner, limiter: l, networkPrefix: NetworkPrefix(inner.RemoteAddr().String())}
 	l.mu.Lock()
@@ -126,8 +132,9 @@ func (l *Limiter) addConnAndEvictExcess(inner net.Conn) *Conn {
 	}
 	l.untrustedCount++
 	l.enterIdleLocked(c, n)
-	// The timer is set under mu, so that it is there when the connection is found.
+	// Set the timer under mu, so that every connection in a list has one.
 	c.idleTimer = time.AfterFunc(l.limits.UntrustedRequestTimeout, func() { _ = c.Close() })
+	// Remove the connections beyond a limit under mu, and close them after mu is released.
 	var victims []*Conn
 	if n.len() > l.limits.MaxUntrustedPerNetwork {
 		victims = append(victims, l.removeUntrustedConnLocked(n.connToEvictPreferringOthers(c)))
@@ -142,8 +149,8 @@ func (l *Limiter) addConnAndEvictExcess(inner net.Conn) *Conn {
 	return c
 }
 
-// EvictUntrustedConn closes one stranger, as a new connection beyond the limit would, and reports
-// whether there was a stranger.
+// EvictUntrustedConn closes one untrusted connection, as a new connection beyond the limit would,
+// and reports whether there was one.
 func (l *Limiter) EvictUntrustedConn() bool {
 	l.mu.Lock()
 	if l.untrustedCount == 0 {
@@ -156,10 +163,9 @@ func (l *Limiter) EvictUntrustedConn() bool {
 	return true
 }
 
-// largestNetworkLocked returns the network that holds most connections, so that a flood from
-// few networks closes its own; of several, the one that has been idle longest. There
-// are at most as many networks as strangers. The caller holds mu, and there is a
-// stranger.
+// largestNetworkLocked returns the network with most connections, so that a flood from a few
+// networks closes its own connections. Of several such networks it returns the one with the longest
+// idle connection. There must be an untrusted connection. The caller holds l.mu.
 func (l *Limiter) largestNetworkLocked() *subnetConns {
 	var largest *subnetConns
 	for _, n := range l.networks {
@@ -171,16 +177,16 @@ func (l *Limiter) largestNetworkLocked() *subnetConns {
 	return largest
 }
 
-// enterIdleLocked puts a stranger at the end of its network's idle connections. The
-// caller holds mu.
+// enterIdleLocked appends an untrusted connection to its network's idle connections. The caller
+// holds l.mu.
 func (l *Limiter) enterIdleLocked(c *Conn, n *subnetConns) {
 	l.lastIdleSeq++
 	c.idleSeq, c.idleOrBusyList = l.lastIdleSeq, &n.idleConns
 	c.element = n.idleConns.PushBack(c)
 }
 
-// removeUntrustedConnLocked takes a stranger out of its network. It does nothing if it is not in
-// one. The caller holds mu.
+// removeUntrustedConnLocked removes c from its network and returns c. It does nothing if c is in no
+// network. The caller holds l.mu.
 func (l *Limiter) removeUntrustedConnLocked(c *Conn) *Conn {
 	if c.idleOrBusyList == nil {
 		return c
@@ -195,9 +201,8 @@ func (l *Limiter) removeUntrustedConnLocked(c *Conn) *Conn {
 	return c
 }
 
-// NetworkPrefix returns the network that one party is likely to control: an IPv4 address, or
-// the /64 of an IPv6 address. remote is ADDRESS:PORT; NetworkPrefix returns other strings
-// unchanged.
+// NetworkPrefix returns the network that one party is likely to control: an IPv4 address as /32, or
+// the /64 of an IPv6 address. remote is ADDRESS:PORT; other strings are returned unchanged.
 func NetworkPrefix(remote string) string {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {

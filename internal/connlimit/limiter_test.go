@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A connPair is a connection as both ends see it.
+// A connPair holds both ends of a connection.
 type connPair struct {
 	client net.Conn
 	server *Conn
 }
 
-// dial connects to l from an address of loopback.
+// dial connects to l from a loopback address.
 func dial(t *testing.T, l net.Listener, from string) connPair {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -33,8 +33,8 @@ func dial(t *testing.T, l net.Listener, from string) connPair {
 	return connPair{client, server.(*Conn)}
 }
 
-// isOpen reports whether the server's end is open. It is exact: abort closes before
-// Accept returns.
+// isOpen reports whether the server's end is open. The result is exact, because abort closes the
+// connection before Accept returns.
 func (p connPair) isOpen() bool {
 	_, err := p.server.Conn.Write([]byte("x"))
 	return !errors.Is(err, net.ErrClosed)
@@ -50,7 +50,7 @@ func listen(t *testing.T, l *Limiter) net.Listener {
 	return l.Listener(inner)
 }
 
-// areOpen says of each connection whether it is open.
+// areOpen reports for each connection whether it is open.
 func areOpen(pairs ...connPair) (is []bool) {
 	for _, p := range pairs {
 		is = append(is, p.isOpen())
@@ -67,8 +67,8 @@ func wantOpen(t *testing.T, got []bool, want ...bool) {
 	}
 }
 
-// A new connection of a network at its limit closes the one that has been idle longest;
-// busy ones come last, but before the new one, and trusted ones do not count.
+// A new connection of a network at its limit closes the one that has been idle longest. If all are
+// busy, it closes one of those, and not itself. Trusted connections do not count.
 func TestLimitOfANetwork(t *testing.T) {
 	limiter := New(Limits{MaxUntrustedPerNetwork: 2})
 	l := listen(t, limiter)
@@ -90,12 +90,12 @@ func TestLimitOfANetwork(t *testing.T) {
 		p.server.Close()
 	}
 	if limiter.untrustedCount != 0 || limiter.trustedCount != 0 || len(limiter.networks) != 0 {
-		t.Errorf("after all are closed: %d strangers, %d trusted, %d networks", limiter.untrustedCount, limiter.trustedCount, len(limiter.networks))
+		t.Errorf("after all are closed: %d untrusted, %d trusted, %d networks", limiter.untrustedCount, limiter.trustedCount, len(limiter.networks))
 	}
 }
 
-// TestLimitOfAllUntrusted: at the limit of all strangers, the network that holds most
-// loses a connection: a flood does not close the only connection of another network.
+// TestLimitOfAllUntrusted: at the limit of all untrusted connections, the network with most of them
+// loses one. A flood does not close the only connection of another network.
 func TestLimitOfAllUntrusted(t *testing.T) {
 	l := listen(t, New(Limits{MaxUntrusted: 4, MaxUntrustedPerNetwork: 100}))
 	other := dial(t, l, "127.0.0.2")
@@ -110,7 +110,7 @@ func TestLimitOfAllUntrusted(t *testing.T) {
 	wantOpen(t, areOpen(other, a, b), false, true, true)
 }
 
-// While as many are trusted as may be, others keep the limits of strangers.
+// While MaxTrusted connections are trusted, others stay untrusted.
 func TestLimitOfTrusted(t *testing.T) {
 	l := listen(t, New(Limits{MaxTrusted: 1, MaxUntrustedPerNetwork: 1}))
 	first := dial(t, l, "127.0.0.1")
@@ -126,8 +126,8 @@ func TestLimitOfTrusted(t *testing.T) {
 	wantOpen(t, areOpen(third, fourth, fifth), true, false, true)
 }
 
-// A stranger has UntrustedRequestTimeout for its next request; a request takes the server's time,
-// and a trusted connection has no limit here.
+// An untrusted connection has UntrustedRequestTimeout to send its next request. The time to serve a
+// request does not count, and a trusted connection has no limit here.
 func TestUntrustedRequestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := New(Limits{UntrustedRequestTimeout: 10 * time.Second})
@@ -161,8 +161,8 @@ func TestUntrustedRequestTimeout(t *testing.T) {
 	})
 }
 
-// A process without descriptors closes strangers and accepts; without strangers,
-// Accept returns an error that net/http takes as temporary.
+// If the process has no file descriptors left, Accept closes an untrusted connection. Without one, it
+// returns an error that net/http treats as temporary.
 func TestNoDescriptors(t *testing.T) {
 	limiter := New(Limits{})
 	l := listen(t, limiter)
@@ -187,7 +187,7 @@ func TestNoDescriptors(t *testing.T) {
 	}
 	c, err := l.Accept()
 	if err != nil {
-		t.Fatalf("with a stranger: %v", err)
+		t.Fatalf("with an untrusted connection: %v", err)
 	}
 	defer c.Close()
 	wantOpen(t, areOpen(untrusted), false)
@@ -195,7 +195,7 @@ func TestNoDescriptors(t *testing.T) {
 	_, err = l.Accept()
 	var temporary interface{ Temporary() bool }
 	if !errors.As(err, &temporary) || !temporary.Temporary() {
-		t.Errorf("without a stranger: %v", err)
+		t.Errorf("without an untrusted connection: %v", err)
 	}
 }
 

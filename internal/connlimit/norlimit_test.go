@@ -4,5 +4,5 @@ package connlimit
 
 import "testing"
 
-// limitDescriptors skips the test: this system has no limit to set.
+// limitDescriptors skips the test, because this system has no limit to set.
 func limitDescriptors(t *testing.T) { t.Skip("the limit of descriptors cannot be set here") }

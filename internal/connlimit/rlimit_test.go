@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// limitDescriptors lets the process have few descriptors until the test is over.
+// limitDescriptors limits the process to 64 file descriptors during the test.
 func limitDescriptors(t *testing.T) {
 	t.Helper()
 	var before syscall.Rlimit

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// wantFiles fails the test unless a directory has those names, and no others.
+// wantFiles fails the test unless dir contains exactly these names.
 func wantFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -25,7 +25,8 @@ func wantFiles(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// TestWriteFileAtomic: many place a file at a time, and whoever looks finds it whole.
+// TestWriteFileAtomic: several goroutines write the same file at a time, and every reader finds it
+// complete.
 func TestWriteFileAtomic(t *testing.T) {
 	dir, tempDir, content := t.TempDir(), t.TempDir(), bytes.Repeat([]byte("abc"), 1<<20)
 	name := filepath.Join(dir, "file")
@@ -45,15 +46,15 @@ func TestWriteFileAtomic(t *testing.T) {
 	wantFiles(t, tempDir)
 }
 
-// TestWriteFileAtomicFails: nothing is left of what cannot have its name.
+// TestWriteFileAtomicFails: a file that cannot be renamed leaves nothing behind.
 func TestWriteFileAtomicFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteFileAtomic(filepath.Join(dir, "none", "file"), dir, 0o640, []byte("x")); err == nil {
-		t.Error("a file was placed into a directory that is not there")
+		t.Error("a file was renamed into a directory that does not exist")
 	}
 	wantFiles(t, dir)
 	if err := WriteFileAtomic(filepath.Join(dir, "file"), filepath.Join(dir, "none"), 0o640, []byte("x")); err == nil {
-		t.Error("a file was written in a directory that is not there")
+		t.Error("a file was written in a directory that does not exist")
 	}
 	wantFiles(t, dir)
 }

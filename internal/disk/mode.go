@@ -8,13 +8,12 @@ import (
 	"runtime"
 )
 
-// PrivateMode is the default mode of files that decorum writes: only its own user can read
-// them.
+// PrivateMode is the default mode of the files that decorum writes: only their owner can read them.
 const PrivateMode fs.FileMode = 0o600
 
-// MakeDirsForFileMode creates a directory for files of a mode, and each missing parent. Users who
-// may read the files may list the directories, whatever the umask. An existing
-// directory keeps its mode.
+// MakeDirsForFileMode creates the directory name, and each missing parent, for files of mode file.
+// Users who may read the files may list the directories, whatever the umask. An existing directory
+// keeps its mode.
 func MakeDirsForFileMode(name string, file fs.FileMode) error {
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
@@ -26,7 +25,7 @@ func MakeDirsForFileMode(name string, file fs.FileMode) error {
 		}
 	}
 	err = os.Mkdir(name, 0o700)
-	if errors.Is(err, fs.ErrExist) { // another process created it in the meantime, or it is not a directory
+	if errors.Is(err, fs.ErrExist) { // another process has created it, or it is not a directory
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			return nil
 		}
@@ -37,12 +36,12 @@ func MakeDirsForFileMode(name string, file fs.FileMode) error {
 	return os.Chmod(name, DirModeForFiles(file))
 }
 
-// DirModeForFiles returns the mode of a directory for files of a mode: users who may read the
+// DirModeForFiles returns the mode of a directory for files of mode file: users who may read the
 // files may list the directory.
 func DirModeForFiles(file fs.FileMode) fs.FileMode { return file | file&0o444>>2 }
 
-// SetMode sets the mode of a new file, whatever the umask. It leaves a PrivateMode file as
-// it was created: there the umask may remove more bits.
+// SetMode sets the mode of a new file, whatever the umask. If mode is PrivateMode it changes
+// nothing: the file was created with that mode, and the umask may have removed more bits.
 func SetMode(f *os.File, mode fs.FileMode) error {
 	if mode == PrivateMode {
 		return nil
@@ -50,14 +49,14 @@ func SetMode(f *os.File, mode fs.FileMode) error {
 	return f.Chmod(mode)
 }
 
-// ReadableByOthers reports whether others than its owner may use a file, where files have
-// modes.
+// ReadableByOthers reports whether users other than the owner have any permission on a file. It is
+// always false on Windows, where files have no modes.
 func ReadableByOthers(info fs.FileInfo) bool {
 	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
 }
 
-// WritableByOthers reports whether others than its owner may write to a file, where files
-// have modes.
+// WritableByOthers reports whether users other than the owner may write to a file. It is always
+// false on Windows.
 func WritableByOthers(info fs.FileInfo) bool {
 	return runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
 }

@@ -7,47 +7,51 @@ import (
 	"sync"
 )
 
-// An AppendSyncTracker knows whether all that was appended to a file, or to one file after
-// another, is on the disk, and has nothing more taken once that cannot be known.
+// An AppendSyncTracker knows whether everything that was appended to a file, or to a sequence of
+// files, is on the disk. After a failure it permits no more writes, because what is on the disk is
+// unknown.
 //
-// Who appends does so one write at a time, asks Err before and calls RecordWrite after each,
-// and ends each file by SyncAndClose. Sync may be called at any time. An AppendSyncTracker must not be
-// copied.
+// The writer makes one write at a time, calls Err before each and RecordWrite after each, and ends
+// each file with SyncAndClose. Any goroutine may call Sync at any time. An AppendSyncTracker must
+// not be copied.
 type AppendSyncTracker struct {
-	ContentLabel string // was written, in errors: "lines of output"
-	Remedy       string // what to do when it may be lost: "go on with --resume"
+	ContentLabel string // what was written, for errors: "lines of output"
+	Remedy       string // what to do after a failure, for errors: "go on with --resume"
 
-	syncMu        sync.Mutex   // held by the one Sync that goes on: who comes later must not overtake it
-	mu            sync.Mutex   // of what follows
-	dirtyFile     SyncableFile // of which something may not be on the disk; nil: of none
-	dirtyFileSize int64        // of the whole records in dirty
-	syncedFile    SyncableFile // the last file that Sync put on the disk; nil: none yet
-	syncedBytes   int64        // bytes of synced on the disk
-	failure       error
+	// syncMu serialises Sync: a later call, which finds dirtyFile nil, must not return before an
+	// earlier call has synced it. It comes before mu.
+	syncMu        sync.Mutex
+	mu            sync.Mutex   // guards dirtyFile, dirtyFileSize, syncedFile, syncedBytes and failure
+	dirtyFile     SyncableFile // file that may not be completely on the disk; nil: none
+	dirtyFileSize int64        // bytes of whole records in dirtyFile
+	syncedFile    SyncableFile // file that Sync last put on the disk; nil: none yet
+	syncedBytes   int64        // bytes of syncedFile on the disk
+	failure       error        // result of Err
 }
 
-// A SyncableFile is what an AppendSyncTracker needs of an *os.File.
+// A SyncableFile has the methods of *os.File that an AppendSyncTracker needs.
 type SyncableFile interface {
 	Sync() error
 	Close() error
 }
 
-// Err returns why nothing may be written any more; nil: it may.
+// Err returns why nothing may be written any more, nil if writes are permitted.
 func (t *AppendSyncTracker) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failure
 }
 
-// RecordWrite records that f was written to, and how many bytes of it are whole records. The
-// caller has closed earlier files, or has synced them and no longer needs them.
+// RecordWrite records a write to f, of which the first size bytes are whole records. The caller has
+// closed earlier files, or has synced them and no longer needs them.
 func (t *AppendSyncTracker) RecordWrite(f SyncableFile, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirtyFile, t.dirtyFileSize = f, size
 }
 
-// SyncedBytes returns how many bytes of f, in whole records, Sync has put on the disk.
+// SyncedBytes returns how many bytes of f, in whole records, Sync has put on the disk; 0 if f is
+// not the last file that it synced.
 func (t *AppendSyncTracker) SyncedBytes(f SyncableFile) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,9 +61,9 @@ func (t *AppendSyncTracker) SyncedBytes(f SyncableFile) int64 {
 	return t.syncedBytes
 }
 
-// Sync returns when all is on the disk of which RecordWrite was told before. Others write
-// meanwhile. When it has failed, it always fails, and so does Err: what the system
-// has lost by then is not known, and asking again would not tell.
+// Sync returns when everything recorded by earlier calls of RecordWrite is on the disk. Writes may
+// continue meanwhile. After a failure, Sync and Err always fail: what the operating system has lost
+// is unknown, and another fsync would not reveal it.
 func (t *AppendSyncTracker) Sync() error {
 	t.syncMu.Lock()
 	defer t.syncMu.Unlock()
@@ -76,7 +80,7 @@ func (t *AppendSyncTracker) Sync() error {
 	return nil
 }
 
-// takeDirtyFile returns the file to sync, or nil, and its size.
+// takeDirtyFile returns the file to sync and its size, nil if there is none, and clears dirtyFile.
 func (t *AppendSyncTracker) takeDirtyFile() (SyncableFile, int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,8 +92,8 @@ func (t *AppendSyncTracker) takeDirtyFile() (SyncableFile, int64, error) {
 	return f, t.dirtyFileSize, nil
 }
 
-// SyncAndClose closes f, unless it is closed, when what was written is on the disk. A failure
-// is as one of Sync.
+// SyncAndClose puts what was written on the disk and closes f, unless it is closed already. Its
+// failures are permanent, like those of Sync.
 func (t *AppendSyncTracker) SyncAndClose(f SyncableFile) error {
 	err := t.Sync()
 	if closing := f.Close(); closing != nil && !errors.Is(closing, fs.ErrClosed) {
@@ -98,13 +102,14 @@ func (t *AppendSyncTracker) SyncAndClose(f SyncableFile) error {
 	return err
 }
 
-// RecordFailure notes that what was written may be lost, and returns what Err does from now
-// on. The cause is not wrapped: that of a full disk would pass, this does not.
+// RecordFailure records that written bytes may be lost, and returns the error that Err returns from
+// now on. The error does not wrap cause: a full disk, for example, is temporary, but this failure
+// is not.
 func (t *AppendSyncTracker) RecordFailure(cause error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure == nil {
-		t.failure = fmt.Errorf("%s may not be on the disk: %v; look after the disk, and %s", t.ContentLabel, cause, t.Remedy)
+		t.failure = fmt.Errorf("%s may not be on the disk: %v; check the disk, and %s", t.ContentLabel, cause, t.Remedy)
 	}
 	return t.failure
 }

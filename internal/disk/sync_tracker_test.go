@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// A recordingFile tells what becomes of it.
+// A recordingFile records its syncs.
 type recordingFile struct {
 	*os.File
 	t           *testing.T
-	syncStarted chan struct{} // nil: Sync waits for nobody; else it says here that it has begun
-	syncRelease chan struct{} // and waits for this
-	err         error         // of Sync
+	syncStarted chan struct{} // Sync sends to it when it begins; nil: Sync does not wait
+	syncRelease chan struct{} // then Sync receives from it
+	err         error         // result of Sync
 	syncCount   atomic.Int64
 	syncing     atomic.Bool
-	durable     atomic.Int64 // how many bytes are on the disk
+	durable     atomic.Int64 // bytes on the disk
 }
 
 func (w *recordingFile) Sync() error {
@@ -61,7 +61,7 @@ func createFile(t *testing.T, name string) *recordingFile {
 	return &recordingFile{File: f, t: t}
 }
 
-// slowFile returns a file whose Sync says when it has begun, and waits.
+// slowFile returns a file whose Sync reports its beginning and waits.
 func slowFile(t *testing.T) *recordingFile {
 	f := createFile(t, "slow")
 	f.syncStarted, f.syncRelease = make(chan struct{}, 10), make(chan struct{})
@@ -80,7 +80,7 @@ func (w *recordingFile) writeText(t *testing.T, tracker *AppendSyncTracker, text
 	tracker.RecordWrite(w, info.Size())
 }
 
-// TestSync: what was written is synced once; where nothing was, nothing is.
+// TestSync: each write is synced once, and Sync without a write does nothing.
 func TestSync(t *testing.T) {
 	var tracker AppendSyncTracker
 	f := createFile(t, "lines")
@@ -95,7 +95,7 @@ func TestSync(t *testing.T) {
 		}
 		f.writeText(t, &tracker, "line\n")
 	}
-	for range 2 { // the second time there is nothing left to do
+	for range 2 { // the second call has nothing to do
 		if err := tracker.SyncAndClose(f); err != nil {
 			t.Error(err)
 		}
@@ -105,8 +105,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestFailedSync: after a failure nothing is taken any more, in another file
-// neither, and nobody is told that it would pass.
+// TestFailedSync: after a failure nothing is accepted, not even for another file, and the error
+// does not suggest that it is temporary.
 func TestFailedSync(t *testing.T) {
 	for name, fail := range map[string]func(*AppendSyncTracker, *recordingFile) error{
 		"Sync":  func(tracker *AppendSyncTracker, _ *recordingFile) error { return tracker.Sync() },
@@ -139,7 +139,8 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-// TestFailedClose: a system that loses what was written says so at the end, perhaps.
+// TestFailedClose: an error of Close is a failure, because some systems report lost writes only
+// then.
 func TestFailedClose(t *testing.T) {
 	var tracker AppendSyncTracker
 	if err := tracker.SyncAndClose(failingCloser{}); err == nil || tracker.Err() == nil {
@@ -152,8 +153,8 @@ type failingCloser struct{}
 func (failingCloser) Sync() error  { return nil }
 func (failingCloser) Close() error { return syscall.EIO }
 
-// TestCloseWaits: a file is not closed while it is synced, and what comes of that is
-// told to who closes it.
+// TestCloseWaits: a file is not closed while it is synced, and SyncAndClose returns the error of
+// that sync.
 func TestCloseWaits(t *testing.T) {
 	for _, bad := range []error{nil, syscall.EIO} {
 		var tracker AppendSyncTracker
@@ -180,8 +181,8 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// TestWritesGoOn: while a file is synced others write, which the next Sync is for; and
-// no Sync returns before one that began earlier.
+// TestWritesGoOn: writes continue while a file is synced, and the next Sync is for them. No Sync
+// returns before one that began earlier.
 func TestWritesGoOn(t *testing.T) {
 	var tracker AppendSyncTracker
 	f := slowFile(t)
@@ -215,15 +216,15 @@ func TestWritesGoOn(t *testing.T) {
 	}
 }
 
-// TestConcurrent: many write to one file after another, and each finds its line on
-// the disk when its Sync has returned.
+// TestConcurrent: goroutines write to a sequence of files, and the line of each is on the disk when
+// its Sync has returned.
 func TestConcurrent(t *testing.T) {
 	var tracker AppendSyncTracker
 	var files []*recordingFile
 	for i := range 20 {
 		files = append(files, createFile(t, fmt.Sprint(i)))
 	}
-	var mu sync.Mutex // who appends does so one at a time
+	var mu sync.Mutex // serialises writes
 	lines, size := 0, int64(0)
 	write := func(line string) (f *recordingFile, end int64) {
 		mu.Lock()
@@ -233,7 +234,7 @@ func TestConcurrent(t *testing.T) {
 		tracker.RecordWrite(f, size+int64(n))
 		size, lines = size+int64(n), lines+1
 		end = size
-		if lines%20 == 0 { // it is full
+		if lines%20 == 0 { // the file is full
 			err = errors.Join(err, tracker.SyncAndClose(f))
 			size = 0
 		}

@@ -1,4 +1,3 @@
-// Package disk is what the keepers of files share.
 package disk
 
 import (
@@ -10,11 +9,10 @@ import (
 	"syscall"
 )
 
-// WriteFileAtomic makes a file that has its name only when it is whole and its bytes are on the
-// disk; the name itself is for SyncDir. Until then it is in dir, of the same file
-// system, under a name of its own: several may place the same file at a time.
-//
-// The file has the mode, whatever the umask.
+// WriteFileAtomic writes content to the file name, which appears only when it is complete and its
+// bytes are on the disk; call SyncDir to make the name durable. Until then the file has a temporary
+// name in dir, which must be on the same file system, so that several processes may write the same
+// file at a time. The file has the mode, whatever the umask.
 func WriteFileAtomic(name, dir string, mode fs.FileMode, content []byte) error {
 	f, err := os.CreateTemp(dir, "new-*")
 	if err != nil {
@@ -30,9 +28,9 @@ func WriteFileAtomic(name, dir string, mode fs.FileMode, content []byte) error {
 	return nil
 }
 
-// RewriteSameBytes writes the bytes of f between two offsets again, unchanged. After a failed
-// fsync the system may show bytes that are not on the disk, and consider them written:
-// another fsync alone would not write them.
+// RewriteSameBytes writes the bytes of f from offset from up to offset to again, unchanged. After a
+// failed fsync the operating system may show bytes that are not on the disk and consider them
+// written: another fsync alone would not write them.
 func RewriteSameBytes(f *os.File, from, to int64) error {
 	block := make([]byte, 1<<20)
 	for from < to {
@@ -48,8 +46,8 @@ func RewriteSameBytes(f *os.File, from, to int64) error {
 	return nil
 }
 
-// ReopenAndRewriteRange is RewriteSameBytes for the end of a file that is open for appending. It opens
-// the file again by name, because each write to f itself would go to its end.
+// ReopenAndRewriteRange does what RewriteSameBytes does for a file that is open for appending. It
+// opens the file again by name, because each write to the open file would go to its end.
 func ReopenAndRewriteRange(name string, open func(string, int, os.FileMode) (*os.File, error), from, to int64) (err error) {
 	if from >= to {
 		return nil
@@ -62,15 +60,16 @@ func ReopenAndRewriteRange(name string, open func(string, int, os.FileMode) (*os
 	return RewriteSameBytes(f, from, to)
 }
 
-// SyncDir makes the names in a directory durable: files that were made, renamed
-// or removed there.
+// SyncDir makes the names in the directory name durable after files were created, renamed or
+// removed there.
 func SyncDir(name string) error { return syncDir(os.Open, name) }
 
-// SyncOpenDir is SyncDir for an open directory.
+// SyncOpenDir does what SyncDir does for an open directory.
 func SyncOpenDir(root *os.Root) error { return syncDir(root.Open, ".") }
 
+// syncDir opens the directory name with open and syncs it.
 func syncDir(open func(string) (*os.File, error), name string) error {
-	if runtime.GOOS == "windows" { // has no such thing
+	if runtime.GOOS == "windows" { // Windows cannot sync a directory
 		return nil
 	}
 	dir, err := open(name)
@@ -80,9 +79,8 @@ func syncDir(open func(string) (*os.File, error), name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// IsFull reports whether a write that failed with err can succeed once there is room on the
-// disk: ENOSPC, EDQUOT or EFBIG. After any other error (EIO, EROFS) the contents of the disk
-// are unknown.
+// IsFull reports whether a write that failed with err can succeed once the disk has space: ENOSPC,
+// EDQUOT or EFBIG. After any other error (EIO, EROFS) the contents of the disk are unknown.
 func IsFull(err error) bool {
 	full := []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 	return slices.ContainsFunc(full, func(e syscall.Errno) bool { return errors.Is(err, e) })

@@ -1,5 +1,5 @@
-// Package doctest holds the reference documents, which tests write from the code, against
-// the code. Only tests import it.
+// Package doctest compares the reference documents, which tests generate from the code, with the
+// code. Only tests import it. Begin with CheckGenerated.
 package doctest
 
 import (
@@ -19,20 +19,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update is the flag -update of tests: golden files are written again.
+// Update is the test flag -update, which writes golden files and reference documents again.
 var Update = flag.Bool("update", false, "write golden files and reference documents again")
 
-// Notice returns the line of a document that says which test of which package writes it.
+// Notice returns the first line of a generated document: it names the test that generates the
+// document.
 func Notice(pkg, test string) string {
-	return "<!-- Made of the code by: " + regenerateCommand(pkg, test) + " -->\n\n"
+	return "<!-- Generated from the code by: " + regenerateCommand(pkg, test) + " -->\n\n"
 }
 
+// regenerateCommand returns the command that generates a document again.
 func regenerateCommand(pkg, test string) string {
 	return "go test ./" + pkg + " -run " + test + " -update"
 }
 
-// CheckGenerated compares a document with what write writes for it, and writes the document with the
-// flag -update. The document is in the folder docs; pkg and test are those of the caller.
+// CheckGenerated fails the test unless the document docs/name equals what write writes. With the
+// flag -update it writes the document first. pkg is the path of the calling package, test the name
+// of the calling test.
 func CheckGenerated(t *testing.T, name, pkg, test string, write func(*bytes.Buffer)) {
 	t.Helper()
 	var got bytes.Buffer
@@ -49,17 +52,18 @@ func CheckGenerated(t *testing.T, name, pkg, test string, write func(*bytes.Buff
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("docs/%s differs from the code; to write it again: %s\n%s", name, regenerateCommand(pkg, test), diff)
+		t.Errorf("docs/%s differs from the code; regenerate it with: %s\n%s", name, regenerateCommand(pkg, test), diff)
 	}
 }
 
-// A TypeDoc is what the code says of a struct and of its fields.
+// A TypeDoc holds the comments of a struct and of its fields, by field name.
 type TypeDoc struct {
 	Doc    string
 	Fields map[string]string
 }
 
-// ReadTypes reads the comments of the structs of the package in the working directory.
+// ReadTypes returns the comments of all structs of the package in the working directory, by type
+// name.
 func ReadTypes(t *testing.T) map[string]TypeDoc {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -77,6 +81,7 @@ func ReadTypes(t *testing.T) map[string]TypeDoc {
 			if !ok || decl.Tok != token.TYPE || strings.HasSuffix(file, "_test.go") {
 				continue
 			}
+			// A type's comment belongs to its declaration: types in a group share one.
 			for _, spec := range decl.Specs {
 				if body, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType); ok {
 					types[spec.(*ast.TypeSpec).Name.Name] = TypeDoc{commentText(decl.Doc), fieldTexts(body)}
@@ -87,6 +92,8 @@ func ReadTypes(t *testing.T) map[string]TypeDoc {
 	return types
 }
 
+// fieldTexts returns the comments of the fields of body: the one on the field's line, or else the
+// one above it.
 func fieldTexts(body *ast.StructType) map[string]string {
 	texts := map[string]string{}
 	for _, f := range body.Fields.List {
@@ -99,18 +106,18 @@ func fieldTexts(body *ast.StructType) map[string]string {
 	return texts
 }
 
-// commentText returns a comment as one paragraph.
+// commentText returns the comment as one paragraph.
 func commentText(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
 
-// IsFieldStruct reports whether values of the type are fields, and no single value.
+// IsFieldStruct reports whether values of t are written as several fields, rather than as one text.
 func IsFieldStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// nonAnchorChars matches the characters that a heading loses in its anchor.
+// nonAnchorChars matches the characters of a heading that its anchor lacks.
 var nonAnchorChars = regexp.MustCompile(`[^a-z0-9 _-]`)
 
-// HeadingAnchor returns the anchor of a heading in Markdown, as GitHub forms it.
+// HeadingAnchor returns the anchor of a Markdown heading, in GitHub's form.
 func HeadingAnchor(heading string) string {
 	return strings.ReplaceAll(nonAnchorChars.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

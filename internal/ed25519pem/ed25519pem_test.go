@@ -17,7 +17,7 @@ func encodePEM(label string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: label, Bytes: der})
 }
 
-// TestRoundTrip: a key comes back as it was written.
+// TestRoundTrip: a key that was written is read back unchanged.
 func TestRoundTrip(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -39,7 +39,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOpenSSL: what openssl writes is read, and ours is the same text.
+// TestOpenSSL: keys written by openssl are read, and MarshalPrivate writes the same text as
+// openssl.
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
@@ -66,8 +67,8 @@ func TestOpenSSL(t *testing.T) {
 	}
 }
 
-// TestRefused: what is no such key is refused, with what to do, and with nothing of it
-// in the error.
+// TestRefused: anything but such a key is refused with an error that says what to do and contains
+// none of the text.
 func TestRefused(t *testing.T) {
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -91,7 +92,7 @@ func TestRefused(t *testing.T) {
 		{privateLabel, publicLabel, "openssl genpkey -algorithm ed25519", "*ecdsa.PrivateKey", private, readPrivate},
 		{publicLabel, privateLabel, "openssl pkey -pubout", "*ecdsa.PublicKey", public, readPublic},
 	} {
-		none := "no " + strings.ToLower(kind.label) + " in PEM is in it: expected -----BEGIN " + kind.label + "-----"
+		none := "no " + strings.ToLower(kind.label) + " in PEM found: expected -----BEGIN " + kind.label + "-----"
 		for _, tt := range []struct {
 			name, want string
 			text       []byte
@@ -101,7 +102,7 @@ func TestRefused(t *testing.T) {
 			{"the other half", none, encodePEM(kind.otherLabel, []byte("secret"))},
 			{"a key with a password", none, encodePEM("ENCRYPTED PRIVATE KEY", []byte("secret"))},
 			{"half of it", "is damaged", encodePEM(kind.label, []byte("secret"))},
-			{"another kind", "is a " + kind.other + ": expected one of Ed25519", encodePEM(kind.label, kind.der)},
+			{"another kind", "is a " + kind.other + ": expected an Ed25519 key", encodePEM(kind.label, kind.der)},
 		} {
 			err := kind.read(tt.text)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "as "+kind.command+" writes it") ||

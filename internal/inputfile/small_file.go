@@ -1,5 +1,8 @@
-// Package inputfile reads small files that somebody else names: keys, tokens, passwords,
-// certificates. It bounds what is read, and refuses a private key that others may read.
+// Package inputfile reads small files whose names a user or a project gives: keys, tokens,
+// passwords, certificates. It limits their length, and refuses a private key that other users may
+// read.
+//
+// The package starts no goroutine and has no lock.
 package inputfile
 
 import (
@@ -10,16 +13,15 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// An OpenFunc opens a file that a project names for reading: os.Open, or one that
-// confines projects that came by the API of a daemon to a directory.
+// An OpenFunc opens a file for reading: os.Open, or a function that confines the files of projects
+// that were submitted to a daemon's API to one directory.
 type OpenFunc func(name string) (*os.File, error)
 
-// MaxSmallBytes is how many bytes a file may have that holds a key, a token, a
-// password or certificates.
+// MaxSmallBytes is the longest file that ReadSmall reads.
 const MaxSmallBytes = 1 << 20
 
-// ReadSmall reads a small file. A file named by mistake may be much longer,
-// and a device has no end.
+// ReadSmall reads a file of at most MaxSmallBytes. A file that was named by mistake may be much
+// longer, and a device has no end.
 func ReadSmall(open OpenFunc, name string) ([]byte, error) {
 	f, err := open(name)
 	if err != nil {
@@ -33,27 +35,28 @@ func ReadSmall(open OpenFunc, name string) ([]byte, error) {
 	return text, err
 }
 
-// maxKeyBytes bounds the file of a key. One of Ed25519 has some 120 bytes.
+// maxKeyBytes limits the length of a key file. A file of an Ed25519 key has about 120 bytes.
 const maxKeyBytes = 64 << 10
 
-// ReadPrivateKey reads a private key from a file that no other user may read.
+// ReadPrivateKey reads a private key with parse from a regular file that no other user may read.
 func ReadPrivateKey[K any](open OpenFunc, name string, parse func([]byte) (K, error)) (k K, err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return k, fmt.Errorf("%s is not the file of a key", name) // opening a pipe would wait
+		return k, fmt.Errorf("%s is not a key file", name) // opening a pipe would block
 	}
 	f, err := open(name)
 	if err != nil {
 		return k, err
 	}
 	defer f.Close()
+	// Check the open file: the name may refer to another file by now.
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return k, err
 	case !info.Mode().IsRegular() || info.Size() > maxKeyBytes:
-		return k, fmt.Errorf("%s is not the file of a key", name)
+		return k, fmt.Errorf("%s is not a key file", name)
 	case disk.ReadableByOthers(info):
-		return k, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
+		return k, fmt.Errorf("others may read the key in %s: chmod 600 the file, and create a new key if they may have read it", name)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyBytes))
 	if err != nil {

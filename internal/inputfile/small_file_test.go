@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestSmallFiles: of a file that cannot be what is meant no more is read than it takes
-// to see that.
+// TestSmallFiles: a file that is too long is refused without reading it to its end.
 func TestSmallFiles(t *testing.T) {
 	fits, long := testfile.Write(t, "fits", strings.Repeat("x", MaxSmallBytes)), testfile.Write(t, "long", strings.Repeat("x", MaxSmallBytes+1))
 	if text, err := ReadSmall(os.Open, fits); err != nil || len(text) != MaxSmallBytes {

@@ -1,5 +1,8 @@
-// Package jsonline puts together lines of JSON member by member, in the very words of
-// encoding/json: for the few kinds of lines of which a crawl writes several a page.
+// Package jsonline builds lines of JSON member by member, with the same output as encoding/json but
+// faster. It is used for the few kinds of lines of which a crawl writes several for each page.
+// Begin with ObjectBuilder. It also escapes control characters in JSON (EscapeControlChars).
+//
+// The package starts no goroutine and has no lock.
 package jsonline
 
 import (
@@ -17,7 +20,7 @@ import (
 
 var errYear = errors.New("a time has no year of four digits")
 
-// Marshal returns v in JSON, as a line. URLs stay readable: <, > and & are not escaped.
+// Marshal returns v as a line of JSON. It does not escape <, > and &, so that URLs stay readable.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -26,21 +29,23 @@ func Marshal(v any) ([]byte, error) {
 	return EscapeControlChars(b.Bytes()), err
 }
 
-// NewEscapingEncoder returns an encoder that writes values to w as EscapeControlChars returns them.
+// NewEscapingEncoder returns an encoder whose output to w has passed through EscapeControlChars.
 func NewEscapingEncoder(w io.Writer) *json.Encoder {
 	return json.NewEncoder(controlCharEscapeWriter{w})
 }
 
-// NewEncoder returns an encoder as NewEscapingEncoder does that leaves <, > and & as they are.
+// NewEncoder returns an encoder like that of NewEscapingEncoder that does not escape <, > and &.
 func NewEncoder(w io.Writer) *json.Encoder {
 	e := NewEscapingEncoder(w)
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// A controlCharEscapeWriter escapes the output of an encoder, which writes each value at once.
+// A controlCharEscapeWriter escapes the output of a json.Encoder, which writes each value in one
+// call.
 type controlCharEscapeWriter struct{ w io.Writer }
 
+// Write implements io.Writer.
 func (e controlCharEscapeWriter) Write(p []byte) (int, error) {
 	if _, err := e.w.Write(EscapeControlChars(p)); err != nil {
 		return 0, err
@@ -49,10 +54,9 @@ func (e controlCharEscapeWriter) Write(p []byte) (int, error) {
 }
 
 // EscapeControlChars returns JSON without characters that control a terminal or change the
-// direction of the text around them: it replaces controls from U+007F to U+009F, and
-// those for bidirectional text, by their escapes (\u202e). The meaning is the same,
-// because they occur in strings only. JSON without such characters is returned
-// unchanged.
+// direction of text: it replaces the controls from U+007F to U+009F, and those for bidirectional
+// text, by their escapes (\u202e). The meaning of the JSON is unchanged, because they occur in
+// strings only. JSON without such characters is returned as is, not copied.
 func EscapeControlChars(text []byte) []byte {
 	if !bytes.ContainsFunc(text, runeNeedsEscape) {
 		return text
@@ -70,27 +74,27 @@ func EscapeControlChars(text []byte) []byte {
 	return escaped
 }
 
-// runeNeedsEscape reports whether a character must be escaped although encoding/json does not
-// escape it. All such characters have at most four hexadecimal digits.
+// runeNeedsEscape reports whether r must be escaped although encoding/json does not escape it. All
+// such characters have at most four hexadecimal digits.
 func runeNeedsEscape(r rune) bool {
 	return r >= 0x7f && (r <= 0x9f || unicode.Is(unicode.Bidi_Control, r))
 }
 
-// An ObjectBuilder is the beginning of one, which is put together from its first member to its
-// last. Names of members need no escape: they are the program's own.
+// An ObjectBuilder builds a line that is a JSON object, from its first member to its last. It does
+// not escape the names of members, which must need no escape.
 type ObjectBuilder struct {
 	text  []byte
-	depth int // objects
-	err   error
+	depth int   // open objects
+	err   error // first error
 }
 
-// NewObjectBuilder returns an object without members, with room for so many bytes. It grows.
+// NewObjectBuilder returns an object without members. capacity is the expected length in bytes.
 func NewObjectBuilder(capacity int) *ObjectBuilder {
 	return &ObjectBuilder{text: append(make([]byte, 0, capacity), '{'), depth: 1}
 }
 
-// Line ends what is open, and returns it all as a line. The error is that of the first
-// member that has no form in JSON.
+// Line closes all open objects and returns the line. The error is that of the first member that
+// JSON cannot represent.
 func (o *ObjectBuilder) Line() ([]byte, error) {
 	for o.depth > 0 {
 		o.CloseObject()
@@ -98,7 +102,7 @@ func (o *ObjectBuilder) Line() ([]byte, error) {
 	return append(o.text, '\n'), o.err
 }
 
-// OpenObject begins a member that is an object. What follows is in it.
+// OpenObject begins a member that is an object. Later members belong to it until CloseObject.
 func (o *ObjectBuilder) OpenObject(name string) {
 	o.appendName(name)
 	o.text = append(o.text, '{')
@@ -127,7 +131,7 @@ func (o *ObjectBuilder) Int(name string, n int64) {
 	o.text = strconv.AppendInt(o.text, n, 10)
 }
 
-// IntNonZero adds a number that is not 0.
+// IntNonZero adds a number unless it is 0.
 func (o *ObjectBuilder) IntNonZero(name string, n int64) {
 	if n != 0 {
 		o.Int(name, n)
@@ -140,14 +144,14 @@ func (o *ObjectBuilder) Bool(name string, is bool) {
 	o.text = strconv.AppendBool(o.text, is)
 }
 
-// BoolIfTrue adds true where that is so.
+// BoolIfTrue adds true if is is true, and nothing otherwise.
 func (o *ObjectBuilder) BoolIfTrue(name string, is bool) {
 	if is {
 		o.Bool(name, is)
 	}
 }
 
-// Time adds a moment (RFC 3339).
+// Time adds a time (RFC 3339). A year outside the range from 0 to 9999 is an error.
 func (o *ObjectBuilder) Time(name string, t time.Time) {
 	if y := t.Year(); y < 0 || y > 9999 {
 		o.setErr(errYear)
@@ -158,7 +162,7 @@ func (o *ObjectBuilder) Time(name string, t time.Time) {
 	o.text = append(o.text, '"')
 }
 
-// String adds text. What is not UTF-8 in it becomes U+FFFD.
+// String adds a string. Bytes that are not UTF-8 become U+FFFD.
 func (o *ObjectBuilder) String(name, s string) {
 	if !needsNoEscape(s) {
 		o.Value(name, s)
@@ -170,14 +174,14 @@ func (o *ObjectBuilder) String(name, s string) {
 	o.text = append(o.text, '"')
 }
 
-// StringNonEmpty adds text that is not empty.
+// StringNonEmpty adds a string unless it is empty.
 func (o *ObjectBuilder) StringNonEmpty(name, s string) {
 	if s != "" {
 		o.String(name, s)
 	}
 }
 
-// Value adds what encoding/json makes of v.
+// Value adds v as encoding/json encodes it.
 func (o *ObjectBuilder) Value(name string, v any) {
 	text, err := Marshal(v)
 	o.setErr(err)
@@ -185,11 +189,12 @@ func (o *ObjectBuilder) Value(name string, v any) {
 	o.text = append(o.text, bytes.TrimSuffix(text, []byte("\n"))...)
 }
 
+// setErr records the first error.
 func (o *ObjectBuilder) setErr(err error) {
 	o.err = cmp.Or(o.err, err)
 }
 
-// needsNoEscape reports whether s stands in JSON as it is, as nearly every URL does.
+// needsNoEscape reports whether JSON can contain s unchanged, as it can nearly every URL.
 func needsNoEscape(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -199,7 +204,7 @@ func needsNoEscape(s string) bool {
 	return true
 }
 
-// WriteIndented writes v as JSON for people: indented, with control characters escaped.
+// WriteIndented writes v to w as indented JSON with control characters escaped.
 func WriteIndented(w io.Writer, v any) error {
 	e := NewEncoder(w)
 	e.SetIndent("", "  ")

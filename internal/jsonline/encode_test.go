@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline/jsonlinetest"
 )
 
-// TestLine compares each way to add a member with what encoding/json makes of it.
+// TestLine compares the output of each method with that of encoding/json.
 func TestLine(t *testing.T) {
 	type inner struct {
 		Text string `json:"text,omitempty"`
@@ -48,7 +48,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLineEndsWhatIsOpen: at whatever depth the last member is.
+// TestLineEndsWhatIsOpen: Line closes objects at any depth.
 func TestLineEndsWhatIsOpen(t *testing.T) {
 	o := jsonline.NewObjectBuilder(0)
 	o.OpenObject("a")
@@ -58,7 +58,7 @@ func TestLineEndsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// TestLineRefuses pins what no reader would take: the first of it is told.
+// TestLineRefuses: Line returns the first error of a value that JSON cannot represent.
 func TestLineRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, add := range map[string]func(*jsonline.ObjectBuilder){

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-// TestEscape: whatever the text, the JSON holds no control character and none that
-// changes the direction of text, and says the same.
+// TestEscape: whatever the text, the JSON contains no control character and none that changes the
+// direction of text, and its meaning is unchanged.
 func TestEscape(t *testing.T) {
 	var all []rune
 	for r := rune(0); r < 0x3000; r++ {
@@ -30,12 +30,12 @@ func TestEscape(t *testing.T) {
 	for _, got := range [][]byte{line, encoded.Bytes()} {
 		for _, r := range string(bytes.TrimSuffix(got, []byte("\n"))) {
 			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-				t.Errorf("%U is in it", r)
+				t.Errorf("the JSON contains %U", r)
 			}
 		}
 		var back struct{ Text string }
 		if err := json.Unmarshal(got, &back); err != nil || back.Text != text {
-			t.Errorf("it says something else: %v", err)
+			t.Errorf("the meaning has changed: %v", err)
 		}
 	}
 	plain := []byte(`{"a":"\u00e9 <b>"}`)

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// minUnlimited is the smallest value that means no limit: version 1 writes the largest
-// multiple of a page that an int64 holds.
+// minUnlimited is the smallest value that means no limit: version 1 writes the largest multiple of
+// a page that fits into an int64.
 const minUnlimited = 1 << 60
 
 // A memoryCgroup is a control group that limits the memory of the process.
 type memoryCgroup struct {
 	dir   string
-	v2    bool
+	v2    bool // version 2, not 1
 	isOwn bool // the group contains the process itself, not only a group below it
 }
 
-// memoryCgroups returns the control groups that limit the process's memory, its own first. In
-// a container without a cgroup namespace, the process's path begins with the path of
-// the mounted group; in a namespace, groups above it are invisible.
+// memoryCgroups returns the control groups that limit the process's memory, its own first. In a
+// container without a cgroup namespace, the process's path begins with the path of the mounted
+// group; in a namespace, groups above the mounted one are invisible.
 func memoryCgroups(root string) []memoryCgroup {
 	var found []memoryCgroup
 	for _, m := range cgroupMounts(root) {
@@ -31,6 +31,7 @@ func memoryCgroups(root string) []memoryCgroup {
 		if !ok || strings.HasPrefix(m.processCgroup, "/..") {
 			inside = "/" // the process is outside of the mounted group
 		}
+		// Walk from the process's own group up to the mounted one.
 		own := true
 		for at := path.Clean("/" + inside); ; at = path.Dir(at) {
 			found = append(found, memoryCgroup{dir: root + path.Join(m.point, at)[1:], v2: m.v2, isOwn: own})
@@ -44,9 +45,9 @@ func memoryCgroups(root string) []memoryCgroup {
 
 // A cgroupMount is a mounted hierarchy of control groups.
 type cgroupMount struct {
-	root          string // the group at the mount's point
-	point         string
-	processCgroup string // the process's group in the hierarchy
+	root          string // path of the mounted group in its hierarchy
+	point         string // mount point
+	processCgroup string // path of the process's group in the hierarchy
 	v2            bool
 }
 
@@ -60,8 +61,8 @@ func cgroupMounts(root string) []cgroupMount {
 	defer f.Close()
 	var found []cgroupMount
 	for s := bufio.NewScanner(f); s.Scan(); {
-		// proc(5): ID, parent, device, root, mount point, options, optional fields, a
-		// hyphen, type, source, options of the file system.
+		// proc(5): ID, parent, device, root, mount point, options, optional fields, a hyphen,
+		// type, source, options of the file system.
 		before, after, ok := strings.Cut(s.Text(), " - ")
 		fields, system := strings.Fields(before), strings.Fields(after)
 		if !ok || len(fields) < 5 || len(system) < 3 {
@@ -81,12 +82,12 @@ func cgroupMounts(root string) []cgroupMount {
 	return found
 }
 
-// processCgroups returns the process's groups in the hierarchy of version 1 that controls
-// memory, and in that of version 2; empty: it is in none.
+// processCgroups returns the process's groups in the hierarchy of version 1 that controls memory,
+// and in that of version 2; empty if the process is in none.
 func processCgroups(root string) (v1, v2 string) {
 	b, _ := os.ReadFile(root + "proc/self/cgroup")
 	for line := range strings.Lines(string(b)) {
-		// cgroups(7): hierarchy, controllers, path, which may hold colons.
+		// cgroups(7): hierarchy, controllers, path, which may contain colons.
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		switch {
 		case len(parts) != 3:
@@ -99,17 +100,18 @@ func processCgroups(root string) (v1, v2 string) {
 	return v1, v2
 }
 
+// hasMemoryController reports whether a list of controllers or mount options contains "memory".
 func hasMemoryController(list string) bool {
 	return slices.Contains(strings.Split(list, ","), "memory")
 }
 
-// unescapeMountinfo undoes the escapes of mountinfo.
+// unescapeMountinfo decodes the escapes of mountinfo.
 func unescapeMountinfo(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// limit returns the group's limit, and false if it has none. Version 1 also gives the
-// limit of parents that are invisible in a container.
+// limit returns the group's limit, and false if it has none. Version 1 also reports the limit of
+// parents that are invisible in a container.
 func (g memoryCgroup) limit() (int64, bool) {
 	if g.v2 {
 		return g.readLimit("memory.max")
@@ -122,7 +124,8 @@ func (g memoryCgroup) limit() (int64, bool) {
 	return n, ok
 }
 
-// oomKills returns the group's count of processes that were killed.
+// oomKills returns how many processes of the group the kernel has killed for want of memory, and
+// false if the kernel does not count them.
 func (g memoryCgroup) oomKills() (int64, bool) {
 	name := "memory.oom_control"
 	if g.v2 {
@@ -132,14 +135,14 @@ func (g memoryCgroup) oomKills() (int64, bool) {
 	return numberAfter(b, "oom_kill")
 }
 
-// readLimit returns the limit in a file, and false if the file does not hold one.
+// readLimit returns the limit in a file, and false if the file contains none.
 func (g memoryCgroup) readLimit(name string) (int64, bool) {
-	b, _ := os.ReadFile(path.Join(g.dir, name))                    // nothing is no number
-	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64) // "max" is an error, too
+	b, _ := os.ReadFile(path.Join(g.dir, name))                    // empty after an error, which ParseInt reports
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64) // an error for "max" too
 	return n, err == nil && n < minUnlimited
 }
 
-// numberAfter returns the number after name at the beginning of a line.
+// numberAfter returns the number after name on the line of b that begins with name.
 func numberAfter(b []byte, name string) (int64, bool) {
 	for line := range bytes.Lines(b) {
 		words := bytes.Fields(line)

@@ -1,4 +1,3 @@
-// Package memlimit says how much memory the process may use and how much is in use.
 package memlimit
 
 import (
@@ -6,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// A LimitSource names who sets a limit.
+// A LimitSource says what sets a limit.
 type LimitSource string
 
-// Sources of a limit.
+// The sources of a limit.
 const (
 	Runtime LimitSource = "GOMEMLIMIT" // the environment variable, or debug.SetMemoryLimit
 	Cgroup  LimitSource = "cgroup"     // a control group of the process, or one of its parents
@@ -22,9 +21,9 @@ type Limit struct {
 	Source LimitSource
 }
 
-// Get returns the smallest of the Go runtime's limit (GOMEMLIMIT), the limits of the
-// process's control group and its parents (version 1 and 2), and the memory of the
-// machine. It reads a few small files: callers that need it often keep the result.
+// Get returns the smallest of the Go runtime's limit (GOMEMLIMIT), the limits of the process's
+// control group and its parents (versions 1 and 2), and the memory of the machine. It reads a few
+// small files, so a frequent caller should keep the result.
 func Get() Limit {
 	l := systemLimit("/")
 	if n := debug.SetMemoryLimit(-1); n < math.MaxInt64 && (l.Bytes == 0 || n < l.Bytes) {
@@ -33,7 +32,8 @@ func Get() Limit {
 	return l
 }
 
-// systemLimit returns the limit that the operating system sets. root is where its files are.
+// systemLimit returns the limit that the operating system sets. root is the directory of its files,
+// "/" except in tests.
 func systemLimit(root string) Limit {
 	l := Limit{Bytes: machineMemory(root), Source: Machine}
 	for _, g := range memoryCgroups(root) {
@@ -47,11 +47,12 @@ func systemLimit(root string) Limit {
 	return l
 }
 
-// OOMKills returns how many processes of the process's own control group the kernel has
-// killed for want of memory, and false if the kernel does not count them. A group that
-// is created again, as systemd does when it restarts a service, counts from 0.
+// OOMKills returns how many processes of the process's own control group the kernel has killed for
+// want of memory, and false if the kernel does not count them. A group that is created again, as
+// systemd does when it restarts a service, counts from 0.
 func OOMKills() (int64, bool) { return oomKillsWithFSRoot("/") }
 
+// oomKillsWithFSRoot implements OOMKills with the files in root.
 func oomKillsWithFSRoot(root string) (int64, bool) {
 	for _, g := range memoryCgroups(root) {
 		if n, ok := g.oomKills(); g.isOwn && ok {

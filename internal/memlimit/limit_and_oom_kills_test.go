@@ -17,7 +17,7 @@ const (
 	noLimitV1 = "9223372036854771712\n"
 )
 
-// limitTests are file systems as kernels show them.
+// limitTests holds file systems as kernels present them.
 var limitTests = []struct {
 	name   string
 	files  map[string]string
@@ -76,7 +76,7 @@ var limitTests = []struct {
 		"proc/self/mountinfo":      mountV2,
 		"sys/fs/cgroup/memory.max": "99999999999\n",
 	}, 8 << 30, Machine, -1},
-	{"files that make no sense", map[string]string{
+	{"malformed files", map[string]string{
 		"proc/self/cgroup":         "0::/../x\nmemory\n:::\n4:memory\n",
 		"proc/self/mountinfo":      "\n - \n1 2 - cgroup2\n" + mountV2,
 		"sys/fs/cgroup/memory.max": "a lot\n",
@@ -104,14 +104,14 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestNoSystem: where there is no /proc the limit is unknown.
+// TestNoSystem: without /proc the limit is unknown.
 func TestNoSystem(t *testing.T) {
 	if l := systemLimit(t.TempDir() + "/"); l != (Limit{}) {
 		t.Errorf("got %+v", l)
 	}
 }
 
-// TestRuntimeLimit: GOMEMLIMIT counts where it is the smallest.
+// TestRuntimeLimit: GOMEMLIMIT applies if it is the smallest limit.
 func TestRuntimeLimit(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 20))
 	l := Get()

@@ -2,7 +2,7 @@ package memlimit
 
 import "golang.org/x/sys/unix"
 
-// machineMemory returns the machine's memory, 0 if the system does not say.
+// machineMemory returns the bytes of the machine's memory, 0 if the system does not report them.
 func machineMemory(string) int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

@@ -4,9 +4,9 @@ package memlimit
 
 import "os"
 
-// machineMemory returns the machine's memory, 0 where there is no /proc.
+// machineMemory returns the bytes of the machine's memory, 0 on systems without /proc.
 func machineMemory(root string) int64 {
 	b, _ := os.ReadFile(root + "proc/meminfo")
 	n, _ := numberAfter(b, "MemTotal:")
-	return n << 10 // it is in KiB
+	return n << 10 // from KiB
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Memory becomes low at lowShare of the limit, and stops being low below recoveredShare, so
-// that PressureMonitor does not flutter.
+// Memory becomes low at lowShare of the limit, and stops being low below recoveredShare. The distance
+// between them keeps PressureMonitor from changing at every reading.
 const (
 	lowShare       = 0.75
 	recoveredShare = 0.65
@@ -16,23 +16,23 @@ const (
 // maxReadingAge is how long a reading stays valid.
 const maxReadingAge = 100 * time.Millisecond
 
-// A PressureMonitor says whether the memory that the process keeps is near its limit.
-// What it keeps is what the last garbage collection found to be in use, with
-// stacks and the runtime's own memory. Garbage does not count: it grows to the
-// limit in every process that has one, and then is collected.
+// A PressureMonitor says whether the live memory of the process is near its limit. Live memory is
+// what the last garbage collection found to be in use, plus stacks and the runtime's own memory.
+// Garbage does not count: it grows up to the limit in every process that has one, and is then
+// collected.
 type PressureMonitor struct {
-	limit            int64
+	limit            int64 // bytes; 0: unknown
 	measureLiveBytes func() int64
-	onChange         func(low bool, kept, limit int64) // called when low changes
+	onChange         func(low bool, kept, limit int64) // called with mu held when isMemoryLow changes
 
-	mu          sync.Mutex // guards the fields below
-	checkedAt   time.Time
+	mu          sync.Mutex // guards checkedAt and isMemoryLow
+	checkedAt   time.Time  // time of the last reading
 	isMemoryLow bool
 }
 
-// NewPressureMonitor returns a PressureMonitor against limit. changed is called when memory becomes
-// low, and when it stops being low, one call at a time; it must not block. kept returns
-// the bytes that the process keeps; nil: Kept.
+// NewPressureMonitor returns a PressureMonitor for limit. IsMemoryLow calls onChange when memory
+// becomes low and when it stops being low, one call at a time. onChange must not block, and must
+// not call IsMemoryLow. liveBytes returns the bytes of live memory; nil: LiveBytes.
 func NewPressureMonitor(limit Limit, liveBytes func() int64, onChange func(low bool, liveBytes, limit int64)) *PressureMonitor {
 	if liveBytes == nil {
 		liveBytes = LiveBytes
@@ -40,9 +40,8 @@ func NewPressureMonitor(limit Limit, liveBytes func() int64, onChange func(low b
 	return &PressureMonitor{limit: limit.Bytes, measureLiveBytes: liveBytes, onChange: onChange}
 }
 
-// IsMemoryLow reports whether memory is nearly used up. It is quick, since it reads the memory
-// at most ten times a second. It returns false if no limit is known, and on a nil
-// Pressure.
+// IsMemoryLow reports whether memory is nearly used up. It is quick, because it takes a reading at
+// most ten times a second. It returns false if no limit is known, and on a nil PressureMonitor.
 func (p *PressureMonitor) IsMemoryLow() bool {
 	if p == nil || p.limit == 0 {
 		return false
@@ -56,7 +55,7 @@ func (p *PressureMonitor) IsMemoryLow() bool {
 	return p.isMemoryLow
 }
 
-// measureAndNotifyOnChange reads the kept memory. It requires mu.
+// measureAndNotifyOnChange takes a reading. The caller holds p.mu.
 func (p *PressureMonitor) measureAndNotifyOnChange() {
 	share := lowShare
 	if p.isMemoryLow {
@@ -69,7 +68,7 @@ func (p *PressureMonitor) measureAndNotifyOnChange() {
 	}
 }
 
-// LiveBytes returns how many bytes the process keeps: see PressureMonitor.
+// LiveBytes returns the bytes of live memory: see PressureMonitor.
 func LiveBytes() int64 {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},

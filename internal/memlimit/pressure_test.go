@@ -32,7 +32,7 @@ func TestPressureWithoutALimit(t *testing.T) {
 	}
 }
 
-// Garbage is not kept, and what is kept counts.
+// Live memory counts, and garbage does not.
 func TestLiveBytes(t *testing.T) {
 	const size = 64 << 20
 	runtime.GC()

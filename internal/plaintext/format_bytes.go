@@ -4,8 +4,7 @@ import (
 	"fmt"
 )
 
-// FormatBytes returns a number of bytes with the largest unit that fits, up to TiB: 1536 is
-// "1.5 KiB".
+// FormatBytes returns a number of bytes in the largest fitting unit, up to TiB: 1536 is "1.5 KiB".
 func FormatBytes(n int64) string {
 	x, unit := float64(n), "B"
 	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {

@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// ByteOrderMark is what some editors begin a file in UTF-8 with. It is no part of what
-// the file says.
+// ByteOrderMark is the prefix of a UTF-8 file that some editors write. It is not part of the text.
 const ByteOrderMark = "\ufeff"
 
-// DescribeScanError returns an error of a bufio.Scanner as who wrote the lines understands it.
+// DescribeScanError returns an error of a bufio.Scanner in terms of the text: a too long line, with
+// the limit.
 func DescribeScanError(err error) error {
 	if errors.Is(err, bufio.ErrTooLong) {
 		return fmt.Errorf("the line is longer than %d bytes", bufio.MaxScanTokenSize)
@@ -19,17 +19,16 @@ func DescribeScanError(err error) error {
 	return err
 }
 
-// MaxLineBytes is how many bytes ReadLine allows a line: a robots.txt of more than 2 MiB
-// fits into a line of JSON however its bytes are escaped.
+// MaxLineBytes is the longest line that ReadLine returns: a robots.txt of more than 2 MiB fits into
+// a line of JSON however its bytes are escaped.
 const MaxLineBytes = 16 << 20
 
 // ErrLineTooLong is the error of ReadLine for a line of more than MaxLineBytes.
 var ErrLineTooLong = fmt.Errorf("the line is longer than %d bytes", MaxLineBytes)
 
-// ReadLine appends the next line, with its line end, to buf and returns the result. It
-// reads a line of more than MaxLineBytes to its end, drops it, and returns
-// ErrLineTooLong. At the end of the input the error is io.EOF, and a last line without
-// a line end is returned with it.
+// ReadLine appends the next line, including its line end, to buf and returns the result. It reads a
+// line of more than MaxLineBytes to its end, drops it, and returns ErrLineTooLong. At the end of
+// the input it returns io.EOF, together with a last line that has no line end.
 func ReadLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	isTooLong := false
 	for {

@@ -1,5 +1,3 @@
-// Package plaintext makes texts of others fit for a terminal, a log or an error, and reads
-// lines of text.
 package plaintext
 
 import (
@@ -7,9 +5,9 @@ import (
 	"unicode"
 )
 
-// ReplaceControlChars returns s without what a terminal would act on: files are written by
-// anybody. That is control characters, and those that change the direction of the text
-// around them, by which one name looks like another.
+// ReplaceControlChars returns s with U+FFFD in place of each control character, which a terminal
+// might execute, and of each character that changes the direction of text, which could make one
+// name look like another.
 func ReplaceControlChars(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -19,7 +17,8 @@ func ReplaceControlChars(s string) string {
 	}, s)
 }
 
-// ReplaceNonPrintable leaves out of a text what would play with a terminal.
+// ReplaceNonPrintable returns text with U+FFFD in place of each character that is not printable; it
+// also replaces line ends.
 func ReplaceNonPrintable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

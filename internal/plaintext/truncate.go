@@ -8,16 +8,16 @@ import (
 // maxQuotedBytes is how many bytes of a value an error repeats.
 const maxQuotedBytes = 100
 
-// quotedValuePattern matches a value in an error, as %q or regexp writes it, up to the last
-// quotation mark, since a pattern may contain some.
+// quotedValuePattern matches a value in an error, quoted as by %q or by the regexp package. A value
+// in backquotes extends to the last backquote, because a pattern may contain backquotes.
 var quotedValuePattern = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|(?s:`.*`)")
 
-// HideQuoted returns a problem with "…" for each of its values.
+// HideQuoted returns problem with "…" in place of each quoted value.
 func HideQuoted(problem string) string {
 	return ReplaceControlChars(quotedValuePattern.ReplaceAllLiteralString(problem, `"…"`))
 }
 
-// TruncateQuotedValues returns a text with no more than maxQuotedBytes bytes of each value in it.
+// TruncateQuotedValues returns text with each quoted value cut to maxQuotedBytes bytes.
 func TruncateQuotedValues(text string) string {
 	return quotedValuePattern.ReplaceAllStringFunc(text, func(value string) string {
 		if len(value) <= maxQuotedBytes+2 {
@@ -27,7 +27,7 @@ func TruncateQuotedValues(text string) string {
 	})
 }
 
-// Truncate returns the first maxQuotedBytes bytes of a text, and "…" if it is longer.
+// Truncate returns the first maxQuotedBytes bytes of text, with "…" if text is longer.
 func Truncate(text string) string {
 	if len(text) <= maxQuotedBytes {
 		return text
@@ -38,5 +38,5 @@ func Truncate(text string) string {
 // maxURLBytes is how many bytes of a URL TruncateURL returns.
 const maxURLBytes = 300
 
-// TruncateURL returns the first 300 bytes of a URL.
+// TruncateURL returns the first 300 bytes of u.
 func TruncateURL(u string) string { return u[:min(len(u), maxURLBytes)] }

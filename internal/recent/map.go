@@ -1,20 +1,20 @@
-// Package recent remembers what was used lately, in a bounded map: caches of what can be read again
-// from a store, and facts that may be forgotten when many newer ones have come. It is no place for an
-// entry that must stay while somebody uses it, nor for one that ends at a time of its own. The crawler,
-// collyfetch, httpfetch, frontier, the ledger and the API keep their caches in it. Begin with Map.
+// Package recent provides a bounded map of recently used entries: for caches of what a store can
+// return again, and for facts that newer ones may displace. Do not use it for an entry that must
+// stay while it is in use, or that expires at a certain time. crawler, collyfetch, httpfetch,
+// frontier, the ledger and the API use it. Begin with Map.
 //
 // The package starts no goroutine and has no lock.
 package recent
 
-// A Map holds the entries that were used last in two generations. When the newer one is full it becomes
-// the older one, which is dropped. So a Map of a given size holds the last size entries that were used,
-// and at most twice as many. All calls on one Map give the same size, which is at least 1. The zero
-// value is an empty Map. Its methods must not be called at the same time.
+// A Map holds recently used entries in two generations. When the newer generation is full it
+// becomes the older one, and the previous older one is dropped. A Map of a given size therefore
+// holds the last size entries that were used, and at most twice as many. All calls on one Map must
+// pass the same size, at least 1. The zero Map is empty. A Map is not safe for concurrent use.
 type Map[K comparable, V any] struct {
 	newer, older map[K]V // no key is in both
 }
 
-// Peek returns the value of a key, and false if the Map has none. It is no use of the entry.
+// Peek returns the value of key, and false if the Map does not hold it. It does not count as a use.
 func (m *Map[K, V]) Peek(key K) (v V, ok bool) {
 	if v, ok = m.newer[key]; !ok {
 		v, ok = m.older[key]
@@ -22,7 +22,7 @@ func (m *Map[K, V]) Peek(key K) (v V, ok bool) {
 	return v, ok
 }
 
-// Get returns the value of a key, and false if the Map has none. It is a use of the entry.
+// Get returns the value of key, and false if the Map does not hold it. It counts as a use.
 func (m *Map[K, V]) Get(key K, size int) (v V, ok bool) {
 	if v, ok = m.newer[key]; ok {
 		return v, true
@@ -33,7 +33,7 @@ func (m *Map[K, V]) Get(key K, size int) (v V, ok bool) {
 	return v, ok
 }
 
-// Put sets the value of a key. It is a use of the entry.
+// Put sets the value of key. It counts as a use.
 func (m *Map[K, V]) Put(key K, v V, size int) {
 	if _, exists := m.newer[key]; m.newer == nil || len(m.newer) >= size && !exists {
 		m.newer, m.older = make(map[K]V), m.newer
@@ -42,7 +42,7 @@ func (m *Map[K, V]) Put(key K, v V, size int) {
 	delete(m.older, key)
 }
 
-// Delete removes the entry of a key, if there is one.
+// Delete removes key.
 func (m *Map[K, V]) Delete(key K) {
 	delete(m.newer, key)
 	delete(m.older, key)

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestMap pins by random calls that the last entries that were used are there with their values, that
-// a deleted one is not, and that there are never more than twice the size.
+// TestMap makes random calls, and checks that the last used entries have their values, that deleted
+// entries are absent, and that there are at most twice size entries.
 func TestMap(t *testing.T) {
 	for _, size := range []int{1, 2, 7} {
 		var m Map[int, int]
 		rnd := rand.New(rand.NewPCG(1, uint64(size)))
-		var used []int // keys, the last used first, deleted ones among them
+		var used []int // keys, the last used first, including deleted ones
 		values, deleted := map[int]int{}, map[int]bool{}
 		use := func(key int) {
 			used = slices.DeleteFunc(used, func(k int) bool { return k == key })
@@ -55,7 +55,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestPeekIsNoUse pins what tells Peek from Get.
+// TestPeekIsNoUse checks that Get counts as a use and Peek does not.
 func TestPeekIsNoUse(t *testing.T) {
 	fill := func(read func(m *Map[int, int])) bool {
 		var m Map[int, int]

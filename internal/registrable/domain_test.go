@@ -10,7 +10,7 @@ func TestDomain(t *testing.T) {
 	for host, want := range map[string]string{
 		"example.com":           "example.com",
 		"a.b.example.co.uk":     "example.co.uk",
-		"alice.github.io":       "alice.github.io", // a private suffix: a site of its own
+		"alice.github.io":       "alice.github.io", // a private suffix: a separate site
 		"www.alice.github.io":   "alice.github.io",
 		"github.io":             "github.io",
 		"com":                   "com",

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ModesByPath returns the modes of all that is in a directory, and of itself, by path.
+// ModesByPath returns the permissions of dir and of everything in it, by path relative to dir.
 func ModesByPath(t testing.TB, dir string) map[string]fs.FileMode {
 	t.Helper()
 	modes := map[string]fs.FileMode{}
@@ -28,7 +28,8 @@ func ModesByPath(t testing.TB, dir string) map[string]fs.FileMode {
 	return modes
 }
 
-// CheckModes checks the modes in a directory: of directories and of files.
+// CheckModes fails the test unless all directories in dir, dir included, have the mode dirs, and
+// all files the mode files.
 func CheckModes(t testing.TB, dir string, dirs, files fs.FileMode) {
 	t.Helper()
 	for path, mode := range ModesByPath(t, dir) {

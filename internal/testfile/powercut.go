@@ -5,12 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// pageSize is how many bytes a system writes to a disk at a time.
+// pageSize is how many bytes an operating system writes to a disk at a time.
 const pageSize = 4096
 
-// AfterPowerCut returns what a loss of power makes of text, whose bytes before from were
-// synced: each later page is there, zero, or what was on the disk before, and the end may be
-// missing.
+// AfterPowerCut returns what may be left of text, a file whose bytes before from were synced, after
+// a loss of power. Each later page is unchanged, zero or random, and the end may be missing.
 func AfterPowerCut(r *rand.Rand, text []byte, from int64) []byte {
 	text = bytes.Clone(text)
 	for at := from; at < int64(len(text)); {
@@ -18,6 +17,7 @@ func AfterPowerCut(r *rand.Rand, text []byte, from int64) []byte {
 		switch r.IntN(3) {
 		case 0:
 			clear(text[at:end])
+		// The page holds what the disk held there before.
 		case 1:
 			for i := at; i < end; i++ {
 				text[i] = byte(r.Uint32())

@@ -9,10 +9,12 @@ import (
 	"testing"
 )
 
-// RotatedLines reads the files of an output one after the other, the last one last;
-// each must hold whole lines, and no more than it may.
+// RotatedLines returns the lines of a rotated output, in order: the files NAME-*.jsonl and then
+// name, the current one. It fails the test if a file ends within a line, if a rotated file is
+// empty, or if a file of several lines has more than maxBytes; 0: no limit.
 func RotatedLines(t testing.TB, name string, maxBytes int) []string {
 	t.Helper()
+	// The names of rotated files sort in the order of their age.
 	full, err := filepath.Glob(strings.TrimSuffix(name, ".jsonl") + "-*.jsonl")
 	if err != nil {
 		t.Fatal(err)

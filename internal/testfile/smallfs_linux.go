@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MountSmallFileSystem returns a directory that is a file system of its own.
+// MountSmallFileSystem returns a directory that is a separate file system of 48 MiB. It skips the
+// test if none can be mounted, and unmounts it after the test.
 func MountSmallFileSystem(t *testing.T) string {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=48m"); err != nil {
@@ -22,7 +23,7 @@ func MountSmallFileSystem(t *testing.T) string {
 	return dir
 }
 
-// FillDisk writes a file until there is no room left.
+// FillDisk writes to the file name until the disk is full.
 func FillDisk(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Create(name)

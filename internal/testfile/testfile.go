@@ -1,4 +1,3 @@
-// Package testfile writes files for tests.
 package testfile
 
 import (
@@ -7,8 +6,8 @@ import (
 	"testing"
 )
 
-// Write writes a file of this name to a directory of its own, which goes with the test, and
-// returns its path.
+// Write writes text to a file of that name in a temporary directory of the test, and returns its
+// path.
 func Write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -1,4 +1,5 @@
-// Package testwait has the tests of a package wait together.
+// Package testwait runs the tests of a package at the same time while they wait. Only tests import
+// it.
 package testwait
 
 import (
@@ -6,14 +7,14 @@ import (
 	"strconv"
 )
 
-// SetTestParallelism lets so many parallel tests run at a time, rather than one a processor:
-// those of a polite crawler mostly wait. It is for TestMain, before Run; outside of a
-// test it does nothing. Who says -parallel knows better.
+// SetTestParallelism lets the given number of parallel tests run at a time, in place of one for
+// each processor, because the tests of a polite crawler mostly wait. Call it in TestMain before
+// Run. An explicit -parallel flag takes precedence. Outside of a test binary it has no effect.
 func SetTestParallelism(tests int) {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
 	if !isSet {
-		_ = flag.Set("test.parallel", strconv.Itoa(tests)) // it fails where there is no such flag
+		_ = flag.Set("test.parallel", strconv.Itoa(tests)) // fails outside of a test binary
 	}
 }

@@ -1,5 +1,5 @@
-// Package timecmp returns the later or the earlier of two times, as max and min do of numbers. It starts no
-// goroutine and has no lock.
+// Package timecmp returns the later or the earlier of two times, as max and min do for numbers. It
+// starts no goroutine and has no lock.
 package timecmp
 
 import "time"
@@ -20,7 +20,7 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// EarlierOfSet returns the earlier of a and b, and b if a is zero.
+// EarlierOfSet returns the earlier of a and b, or b if a is zero.
 func EarlierOfSet(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b

@@ -6,52 +6,52 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a YAML text before the lexer reads it. The lexer allocates some 300 bytes
-// a token, and its time grows with the square of what the last three limits bound. They
-// are constants because they protect the process that reads the file, and a crawl needs
-// no file that comes near them.
+// The limits of a YAML text before the lexer reads it. The lexer allocates about 300 bytes for each
+// token, and its time grows with the square of what the last three limits bound. They are constants
+// because they protect the process that reads the file, and no crawl needs a file near them.
 const (
 	// MaxTokens bounds the tokens. A list of 50,000 seeds has 100,000.
 	MaxTokens = 250_000
-	// maxTabs bounds the tabs of a line: in quotes, each makes the lexer look ahead
-	// to the end of the line.
+	// maxTabs bounds the tabs of a line: in quotes, the lexer looks ahead to the end of the line
+	// for each.
 	maxTabs = 256
-	// maxAngles bounds the "<" in a row: each makes the lexer count those that follow.
+	// maxAngles bounds the "<" in a row: the lexer counts the following ones for each.
 	maxAngles = 256
-	// maxBlankLines bounds the blank lines in a row: at the end of a block of text,
-	// each makes the lexer copy the block.
+	// maxBlankLines bounds the blank lines in a row: at the end of a block of text, the lexer
+	// copies the block for each.
 	maxBlankLines = 256
 )
 
-// A Violation is the place where a YAML text exceeds a limit, and what to say of it.
+// A Violation says where a YAML text exceeds a limit, and which.
 type Violation struct {
-	Line, Column int // counted from 1, in characters
-	Problem      string
+	Line, Column int    // counted from 1, in characters
+	Problem      string // which limit, and what to do
 }
 
-// A lexerCostScanner counts, byte by byte, what the lexer would make of a text.
+// A lexerCostScanner reads a text byte by byte, and counts what the lexer would make of it.
 type lexerCostScanner struct {
 	text string
 
-	tokenCountUpperBound int  // at least as many as the lexer makes tokens
-	lineNumber           int  // number of the line, from 1
-	lineStart            int  // where the line starts
-	lineIsBlank          bool // the line has held nothing but blanks so far
-	blankLinesInRow      int  // in a row, up to the line
-	tabsInLine           int  // of the line
-	angleBracketsInRow   int  // "<" in a row
+	tokenCountUpperBound int  // the lexer makes at most this many tokens
+	lineNumber           int  // from 1
+	lineStart            int  // offset of the line
+	lineIsBlank          bool // the line contains only blanks so far
+	blankLinesInRow      int  // blank lines before the current one
+	tabsInLine           int
+	angleBracketsInRow   int  // "<" before the next byte
 	lineIsDirective      bool // the line may be a directive, whose words are tokens
-	lineIsComment        bool // the line is a comment, or text within quotes or a block
-	sawBrace             bool // a "{" was seen: a colon may end a key without a blank behind it
+	lineIsComment        bool // the line is a comment, or text in quotes or a block
+	sawBrace             bool // after a "{", a colon may end a key without a blank after it
 }
 
-// checkText returns the first excess of a text; nil if the lexer needs time and
-// memory in proportion to its length. It ignores quotes and comments, and so counts too
-// many tokens rather than too few.
+// checkText returns the first Violation of a text, nil if the lexer needs time and memory in
+// proportion to its length. It ignores quotes and comments, and therefore counts rather too many
+// tokens than too few.
 func checkText(text string) *Violation {
 	s := &lexerCostScanner{text: text, lineNumber: 1, lineIsBlank: true}
 	for i := range len(text) {
 		s.scanByte(i)
+		// Report the first byte that exceeds a limit.
 		problem := ""
 		switch {
 		case s.tokenCountUpperBound > MaxTokens:
@@ -85,7 +85,7 @@ func (s *lexerCostScanner) scanByte(i int) {
 		return
 	case '\t':
 		s.tabsInLine++
-		if s.lineIsBlank { // an error of its own, each
+		if s.lineIsBlank { // each such tab is an error token
 			s.tokenCountUpperBound++
 		}
 		return
@@ -95,19 +95,19 @@ func (s *lexerCostScanner) scanByte(i int) {
 		}
 		return
 	}
-	if s.lineIsBlank { // text that continues on the line is a token
+	if s.lineIsBlank { // text that continues on the line is one token
 		s.lineIsBlank, s.blankLinesInRow = false, 0
 		s.tokenCountUpperBound++
 		s.lineIsComment = c == '#' && !s.restOfLineHasQuotes(i)
 	}
-	if !s.lineIsComment && s.mayBeToken(i) { // it is a token, and what follows may be one
+	if !s.lineIsComment && s.mayBeToken(i) { // this byte is a token, and the text after it may be one
 		s.tokenCountUpperBound += 2
 		s.lineIsDirective = s.lineIsDirective || c == '%'
 		s.sawBrace = s.sawBrace || c == '{'
 	}
 }
 
-// beginLine starts a new line after the byte at i. CR, LF and CRLF end a line.
+// beginLine starts a new line after the byte at i. CR, LF and CRLF each end one line.
 func (s *lexerCostScanner) beginLine(i int) {
 	if s.text[i] == '\n' && i > 0 && s.text[i-1] == '\r' {
 		s.lineStart = i + 1
@@ -119,7 +119,7 @@ func (s *lexerCostScanner) beginLine(i int) {
 	s.lineNumber, s.lineStart, s.lineIsBlank, s.tabsInLine, s.lineIsDirective, s.lineIsComment = s.lineNumber+1, i+1, true, 0, false, false
 }
 
-// restOfLineHasQuotes reports whether a quote may begin or end between i and the end of the line.
+// restOfLineHasQuotes reports whether the line contains a quotation mark at i or later.
 func (s *lexerCostScanner) restOfLineHasQuotes(i int) bool {
 	rest := s.text[i:]
 	if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
@@ -147,12 +147,12 @@ func (s *lexerCostScanner) mayBeToken(i int) bool {
 	case ':':
 		return isBlankOrNUL(after) || s.sawBrace && after != '/'
 	case '&', '*', '!', '%', '|', '>', '@', '`', '#', '<', '.':
-		// Within a word they are part of it.
+		// Within a word they are part of the word.
 		return isBlankOrNUL(before) || strings.IndexByte("[]{},\"'-?:&*!%|>@`#<.", before) >= 0
 	}
 	return false
 }
 
-// isBlankOrNUL reports whether c ends a mark. The lexer treats NUL as the end of the
-// text.
+// isBlankOrNUL reports whether c ends an indicator such as "-" or ":". The lexer treats NUL as the
+// end of the text.
 func isBlankOrNUL(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }

@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 )
 
-// The count that bounds the lexer's memory bounds its tokens.
+// tokenCountUpperBound is at least the number of tokens of the lexer.
 func FuzzTokenCount(f *testing.F) {
 	for _, text := range []string{
 		"a: 1\nb: [c, 'd']\n", "seeds:\n- http://a.example/\n", "a: |\n  b\n\n\nc: {d: e}\n", strings.Repeat("- - - [\n", 40),

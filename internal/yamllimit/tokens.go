@@ -1,6 +1,3 @@
-// Package yamllimit bounds what a YAML text may cost before it is parsed. The lexer and the
-// parser of goccy/go-yaml take time and memory out of proportion to the length of some
-// texts; those are refused. Every text that decorum reads goes through Tokenize first.
 package yamllimit
 
 import (
@@ -10,45 +7,47 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The limits of a YAML text between the lexer and the parser. The parser's memory grows
-// with the square of nesting and of the entries of a mapping, and with the path of each
-// value; its time grows with the product of missing values and tokens. A project file is
-// nested five deep at most. They are constants for the reason given at MaxTokens.
+// The limits of a YAML text between the lexer and the parser. The parser's memory grows with the
+// square of the nesting and of the entries of a mapping, and with the path of each value; its time
+// grows with the product of missing values and tokens. A project file is nested five deep at most.
+// They are constants for the same reason as MaxTokens.
 const (
-	MaxNesting       = 32      // lists and mappings that are open at a time
-	MaxEntries       = 5000    // of a mapping
-	MaxKeys          = 20_000  // of all mappings together
+	MaxNesting       = 32      // open lists and mappings
+	MaxEntries       = 5000    // entries of a mapping
+	MaxKeys          = 20_000  // keys of all mappings together
 	MaxPathBytes     = 1 << 10 // bytes of the keys that lead to a value
 	MaxScalarBytes   = 1 << 16 // bytes of a key or value
 	maxMissingValues = 100     // keys and items without a value
-	maxDocs          = 2       // a reader refuses the second
+	maxDocs          = 2       // documents; the reader refuses the second
 )
 
-// An openCollection is a list or mapping that is open.
+// An openCollection is a list or mapping whose end has not been read.
 type openCollection struct {
-	kind          token.Type // SequenceEntry or MappingValue of a block; SequenceStart or MappingStart of a flow
-	column        int        // of its items or keys, in a block
-	entryCount    int        // of a mapping
-	lastKeyBytes  int        // bytes of the key that was read last
-	entryHasColon bool       // the entry of a flow mapping has a colon
+	// kind is SequenceEntryType, MappingKeyType or MappingValueType for a block, and
+	// SequenceStartType or MappingStartType for a flow.
+	kind          token.Type
+	column        int  // column of the items or keys of a block
+	entryCount    int  // of a mapping
+	lastKeyBytes  int  // length of the last key
+	entryHasColon bool // the current entry of a flow mapping has a colon
 }
 
+// isFlow reports whether l is in brackets or braces.
 func (l *openCollection) isFlow() bool {
 	return l.kind == token.SequenceStartType || l.kind == token.MappingStartType
 }
 
-// A nestingTracker follows how the tokens of a text nest.
+// A nestingTracker follows the nesting of a text's tokens.
 type nestingTracker struct {
-	openCollections   []openCollection
+	openCollections   []openCollection // outermost first
 	keyCount          int
 	missingValueCount int
 	docCount          int
 }
 
-// checkTokens returns the first excess of the tokens of a text; nil if the parser
-// can read them in bounded time and memory. aliases is the error text for an anchor, an
-// alias or a tag: decorum's files do not need them, and a few suffice to describe an
-// endless text.
+// checkTokens returns the first Violation of a text's tokens, nil if the parser can read them in
+// bounded time and memory. aliasProblem is the Problem for an anchor, an alias or a tag: decorum's
+// files do not need them, and a few of them can describe an endless text.
 func checkTokens(tokens token.Tokens, aliasProblem string) *Violation {
 	var s nestingTracker
 	var before *token.Token
@@ -56,6 +55,7 @@ func checkTokens(tokens token.Tokens, aliasProblem string) *Violation {
 		if tk.Type == token.CommentType {
 			continue
 		}
+		// Report the first token that exceeds a limit.
 		problem := ""
 		switch {
 		case tk.Type == token.AnchorType || tk.Type == token.AliasType || tk.Type == token.TagType:
@@ -73,8 +73,7 @@ func checkTokens(tokens token.Tokens, aliasProblem string) *Violation {
 	return nil
 }
 
-// firstNonCommentToken returns the first of tokens that is not a comment; nil if all are
-// comments.
+// firstNonCommentToken returns the first of tokens that is not a comment, nil if all are.
 func firstNonCommentToken(tokens token.Tokens) *token.Token {
 	for _, tk := range tokens {
 		if tk.Type != token.CommentType {
@@ -84,8 +83,8 @@ func firstNonCommentToken(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// addAndCheckToken follows tk, which stands between two other tokens, and names the limit that it
-// exceeds.
+// addAndCheckToken adds tk, which stands between the tokens before and after, and returns
+// exceededLimit.
 func (s *nestingTracker) addAndCheckToken(before, tk, after *token.Token) string {
 	switch tk.Type {
 	case token.DocumentHeaderType:
@@ -101,7 +100,7 @@ func (s *nestingTracker) addAndCheckToken(before, tk, after *token.Token) string
 	case token.SequenceEntryType:
 		s.beginEntry(token.SequenceEntryType, tk.Position.Column, 0)
 		s.countValueIfMissing(tk, after, tk.Position.Column+1)
-	case token.MappingKeyType: // of "? key"
+	case token.MappingKeyType: // "? key"
 		s.beginEntry(token.MappingKeyType, tk.Position.Column, 0)
 	case token.MappingValueType:
 		column, keyBytes := tk.Position.Column, 0
@@ -115,8 +114,8 @@ func (s *nestingTracker) addAndCheckToken(before, tk, after *token.Token) string
 	return s.exceededLimit()
 }
 
-// endFlowEntry ends an entry of the innermost flow, and the blocks within it. It keeps a
-// block outside of any flow.
+// endFlowEntry ends an entry of the innermost flow, and the blocks within the entry. Outside of any
+// flow it does nothing.
 func (s *nestingTracker) endFlowEntry() {
 	n := len(s.openCollections)
 	for n > 0 && !s.openCollections[n-1].isFlow() {
@@ -137,8 +136,8 @@ func (s *nestingTracker) endFlowEntry() {
 	}
 }
 
-// beginEntry begins an item or entry in a column: of an open block, or of a new one within
-// it. It ends blocks further right.
+// beginEntry begins an item or entry in a column. It belongs to an open block of that column, or to
+// a new block. Blocks further right end.
 func (s *nestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
 	for n := len(s.openCollections); n > 0; n-- {
 		top := &s.openCollections[n-1]
@@ -161,8 +160,8 @@ func (s *nestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
 	s.openCollections = append(s.openCollections, openCollection{kind: kind, column: column, entryCount: 1, lastKeyBytes: keyBytes})
 }
 
-// countValueIfMissing counts an item or entry without a value. Its value is missing if the
-// next token is neither on its line nor below it in a column where a value may stand.
+// countValueIfMissing counts the item or entry tk if it has no value. Its value is missing if the
+// token after it is neither on its line nor below it in a column where a value may stand.
 func (s *nestingTracker) countValueIfMissing(tk, after *token.Token, column int) {
 	switch {
 	case after == nil, after.Type == token.CollectEntryType,
@@ -175,8 +174,9 @@ func (s *nestingTracker) countValueIfMissing(tk, after *token.Token, column int)
 	}
 }
 
-// exceededLimit names the limit that is exceeded; empty if none is.
+// exceededLimit describes the limit that is exceeded; empty if none is.
 func (s *nestingTracker) exceededLimit() string {
+	// Only the first MaxNesting collections are counted: a deeper text exceeds a limit anyway.
 	pathBytes, entries := 0, 0
 	for _, l := range s.openCollections[:min(len(s.openCollections), MaxNesting)] {
 		pathBytes += l.lastKeyBytes
@@ -201,9 +201,8 @@ func (s *nestingTracker) exceededLimit() string {
 	return ""
 }
 
-// Tokenize returns the tokens of a YAML text, or a Violation if the text exceeds the limits
-// within which the parser is safe. aliasProblem is the Problem for an anchor, an alias or
-// a tag.
+// Tokenize returns the tokens of a YAML text, or a Violation if the text exceeds the limits within
+// which the parser is safe. aliasProblem is the Problem for an anchor, an alias or a tag.
 func Tokenize(text, aliasProblem string) (token.Tokens, *Violation) {
 	if v := checkText(text); v != nil {
 		return nil, v

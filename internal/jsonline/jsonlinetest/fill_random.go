@@ -1,5 +1,5 @@
-// Package jsonlinetest has values of which to compare what jsonline makes of them with
-// what encoding/json does.
+// Package jsonlinetest makes random values, for tests that compare the output of jsonline with that
+// of encoding/json.
 package jsonlinetest
 
 import (
@@ -9,15 +9,17 @@ import (
 	"time"
 )
 
+// sampleTexts holds strings of every kind that JSON encodes differently.
 var sampleTexts = []string{
 	"", "GET", "http://a.test/?a=1&b=<2>", `quote " and \ slash`, "line\nand\ttab\x00\x1b\x7f", "über 漢字 \U0001f600",
 	"separators \u2028 \u2029", "not UTF-8 \xff\xc3(", "cut \xe6\xbc",
 }
 
-// FillRandom sets what p points to, all the way down: each of it to something, or to nothing.
-// It panics if there is something of a kind that it does not know.
+// FillRandom sets what p points to, and all that it contains, to random or zero values. It panics
+// if it finds a kind of value that it does not know.
 func FillRandom(r *rand.Rand, p any) { fillRandomValue(r, reflect.ValueOf(p).Elem()) }
 
+// fillRandomValue implements FillRandom for v.
 func fillRandomValue(r *rand.Rand, v reflect.Value) {
 	switch {
 	case r.IntN(4) == 0:

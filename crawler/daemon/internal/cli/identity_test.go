@@ -29,9 +29,9 @@ func TestIdentityCommands(t *testing.T) {
 	runCommand(t, "identity", "directory").want(t, command.ExitUsage, "requires at least 1 arg")
 	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t,
 		command.ExitUsage, "holds the same key as")
-	runCommand(t, "identity", "directory", dir).want(t, command.ExitUsage, "is not the file of a key")
+	runCommand(t, "identity", "directory", dir).want(t, command.ExitUsage, "is not a key file")
 	runCommand(t, "identity", "directory", testfile.Write(t, "x.pem", "secret")).want(t, command.ExitUsage,
-		"no private key in PEM is in it")
+		"no private key in PEM found")
 	if err := os.Chmod(file("bot.pem"), 0o640); err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func TestLedgerCommands(t *testing.T) {
 	runCommand(t, "ledger", "verify", "--data", ledgerPath, "--format", "json").want(t, command.ExitDone, "")
 	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", other).want(t, command.ExitCheckFailed, "")
 	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", key).want(t, command.ExitUsage,
-		"no public key in PEM is in it")
+		"no public key in PEM found")
 	runCommand(t, "ledger", "verify", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no ledger")
 	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "shop.example").want(t, command.ExitDone, "")
 	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format",

@@ -1,0 +1,6 @@
+// Package plaintext makes untrusted text fit for a terminal, a log or an error: it replaces control
+// characters (ReplaceControlChars) and shortens values (TruncateQuotedValues). It also reads lines of
+// bounded length (ReadLine) and formats numbers of bytes (FormatBytes).
+//
+// The package starts no goroutine and has no lock.
+package plaintext
