@@ -238,7 +238,7 @@ func TestNextEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
-			t.Errorf("only a dormant origin is left: %v, want ErrDormant", err)
+			t.Errorf("only a suspended origin is left: %v, want ErrOnlySuspendedLeft", err)
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
 		defer cancel()

@@ -40,7 +40,7 @@ func TestMaxHostsPerDomain(t *testing.T) {
 		t.Errorf("%d URLs of known hosts were added, want 10", n)
 	}
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(20, "http://good%d.example/")...); n != 20 {
-		t.Errorf("of other domains %d were added, want 20", n)
+		t.Errorf("%d hosts of other domains were added, want 20", n)
 	}
 	if n := discoverURLs(t, f, storage.SourceSeed, "http://seed.wild.example/"); n != 1 {
 		t.Error("a seed is refused")
@@ -83,7 +83,7 @@ func TestMaxHosts(t *testing.T) {
 	}
 	u := mustURL(t, "http://new.example/")
 	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
-		t.Errorf("room for %v: %v (%v), want a refusal", u, refusal, err)
+		t.Errorf("a link to %v: %v (%v), want a refusal", u, refusal, err)
 	}
 	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
 		t.Errorf("refusal at a known host: %v (%v)", refusal, err)
@@ -105,7 +105,7 @@ func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	}
 	low = false
 	if n := discoverURLs(t, f, storage.SourceLink, "http://b.example/"); n != 1 {
-		t.Error("a new host is refused when there is memory again")
+		t.Error("a new host is refused although memory is free again")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestCountHosts(t *testing.T) {
 		}
 	}
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/x")...); n != 5 {
-		t.Errorf("%d URLs were added, want those of the 5 hosts of before", n)
+		t.Errorf("%d URLs were added, want those of the 5 earlier hosts", n)
 	}
 	h := storage.HostToAdmit{Host: "h1.wild.example", Domain: "wild.example"}
 	if got, err := store.AdmittedHostTotalsFor(t.Context(), h); err != nil || got.DomainHosts != 5 {

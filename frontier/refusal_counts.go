@@ -62,7 +62,7 @@ func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 		c.Why = refusal.Detail
 	}
 	switch c.Reason {
-	case OutsideScope, TooManyHosts, LowMemory: // without a host: there is no limit on how many there are
+	case OutsideScope, TooManyHosts, LowMemory: // without a host, because their number is unlimited
 	case TooManyDomainHosts:
 		c.Host = registrable.Domain(e.URL.Origin().Host())
 	default:

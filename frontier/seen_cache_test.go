@@ -22,7 +22,7 @@ func TestRecentlyOffered(t *testing.T) {
 	for _, run := range []string{"new", "known"} {
 		f := frontier.New(store, cfg)
 		if f.WasRecentlyOffered(a) {
-			t.Errorf("%s: a URL is known that was not offered", run)
+			t.Errorf("%s: a URL that was not offered is remembered", run)
 		}
 		for _, e := range []storage.Entry{
 			{URL: a, Source: storage.SourceSeed}, {URL: b, Source: storage.SourceLink}, {URL: third, Source: storage.SourceLink}, {URL: deep, Source: storage.SourceLink, Depth: 4},
@@ -33,10 +33,10 @@ func TestRecentlyOffered(t *testing.T) {
 			}
 		}
 		if !f.WasRecentlyOffered(a) || !f.WasRecentlyOffered(b) {
-			t.Errorf("%s: what was queued is not known", run)
+			t.Errorf("%s: a queued URL is not remembered", run)
 		}
 		if f.WasRecentlyOffered(third) || f.WasRecentlyOffered(deep) || f.WasRecentlyOffered(posted) || f.WasRecentlyOffered(hop) {
-			t.Errorf("%s: what was not queued as a page is known", run)
+			t.Errorf("%s: a URL that was not queued as a page is remembered", run)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestNoLongerRecentlyOffered(t *testing.T) {
 	for i, want := range []int{1, 1, 0} {
 		known := f.WasRecentlyOffered(all[i])
 		if n := discoverURLs(t, f, storage.SourceLink, all[i].String()); n != want || known != (want == 0) {
-			t.Errorf("%v: known: %t, and %d new URLs, want %d", all[i], known, n, want)
+			t.Errorf("%v: remembered: %t, and %d new URLs, want %d", all[i], known, n, want)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestFrontierIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkRecentlyOffered offers the links of a site's pages, all of which are remembered.
+// BenchmarkRecentlyOffered offers the links of a site's pages; all are remembered.
 func BenchmarkRecentlyOffered(b *testing.B) {
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	links := make([]storage.Entry, 50)
@@ -123,6 +123,6 @@ func TestManyRecentlyOffered(t *testing.T) {
 		}
 	}
 	if known < many*9/10 {
-		t.Errorf("%d of %d URLs are known, want nearly all", known, many)
+		t.Errorf("%d of %d URLs are remembered, want nearly all", known, many)
 	}
 }

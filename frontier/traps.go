@@ -93,7 +93,7 @@ const maxRepeatLength = 8
 // hasSegmentLoop reports whether a sequence of up to maxRepeatLength segments occurs more than
 // maxRepeats times in a row. Such paths arise from relative links of a page that exists under every
 // path: /a/b/a/b/a/b contains a/b three times. Empty segments are ignored. A segment that recurs
-// elsewhere, as in /en/guide/en/, is no repetition.
+// elsewhere, as in /en/guide/en/, does not count.
 func hasSegmentLoop(segments []string, maxRepeats int) bool {
 	if slices.Contains(segments, "") {
 		segments = slices.DeleteFunc(slices.Clone(segments), func(s string) bool { return s == "" })

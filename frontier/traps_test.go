@@ -133,7 +133,7 @@ func TestRepeats(t *testing.T) {
 			cfg := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxPathRepeats: maxRepeats}
 			err := frontier.NewScope(cfg, nil).Check(u)
 			if refused := err != nil && frontier.RefusalReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > maxRepeats) || refused != (err != nil) {
-				t.Errorf("%s with MaxRepeat %d: %v, want it to count as %d times", tt.path, maxRepeats, err, tt.times)
+				t.Errorf("%s with MaxPathRepeats %d: %v, want it to count as %d times", tt.path, maxRepeats, err, tt.times)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func TestPatternLimit(t *testing.T) {
 		t.Errorf("%d more were added, want 2", n)
 	}
 	if got := f.RefusalsByReason()[frontier.TooManyPatternURLs]; got != 90 {
-		t.Errorf("%d were refused, want 90", got)
+		t.Errorf("%d URLs were refused, want 90", got)
 	}
 	for _, same := range []string{"http://a.test/day/x", "http://a.test/day/1/x", "http://b.test/day/1", "https://b.test/day/1"} {
 		if n := discoverURLs(t, f, storage.SourceLink, same); n != 1 {
@@ -211,13 +211,13 @@ func TestPatternLimit(t *testing.T) {
 		}
 	}
 	if n := discoverURLs(t, f, storage.SourceSitemap, numberedURLs(200, 220, days)...); n != 20 {
-		t.Errorf("of a sitemap %d were added, want 20", n)
+		t.Errorf("%d URLs of a sitemap were added, want 20", n)
 	}
 	if n := discoverURLs(t, f, storage.SourceSeed, numberedURLs(300, 303, days)...); n != 3 {
-		t.Errorf("of seeds %d were added, want 3", n)
+		t.Errorf("%d seeds were added, want 3", n)
 	}
 	if n := discoverURLs(t, frontier.New(store, cfg), storage.SourceLink, numberedURLs(400, 500, days)...); n != 10 {
-		t.Errorf("after a restart %d were added, want one limit more", n)
+		t.Errorf("after a restart %d URLs were added, want as many as the limit", n)
 	}
 }
 
@@ -263,9 +263,9 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 	discoverURLs(t, f, storage.SourceLink, others...)
 	if n := f.PatternCount(); n > 100_000 || n < 1000 {
-		t.Errorf("%d patterns are held", n)
+		t.Errorf("%d patterns are counted", n)
 	}
 	if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/day/6"); n != 0 {
-		t.Error("the fullest pattern was forgotten")
+		t.Error("the pattern with the most URLs was dropped")
 	}
 }

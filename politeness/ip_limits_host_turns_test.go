@@ -248,10 +248,10 @@ func TestLongQueue(t *testing.T) {
 		}
 	}
 	if requested > 2*hosts+slots {
-		t.Errorf("asked %d times for %d visits", requested, hosts)
+		t.Errorf("%d calls of Reserve for %d visits", requested, hosts)
 	}
 	if minTime := hosts / slots * (300*time.Millisecond + delay); ended > minTime+delay {
-		t.Errorf("took %v, possible were %v", ended, minTime)
+		t.Errorf("took %v, the minimum is %v", ended, minTime)
 	}
 }
 

@@ -51,7 +51,7 @@ func checkPermits(t *testing.T, l *politeness.Limiter, permitCalls []permitCall)
 		case m.early == 0 && (!p.WasIssued() || p.Host() != m.host):
 			t.Errorf("%+v: permit %+v", m, p)
 		case m.early > 0 && (d.Action != decorum.Postpone || d.Reason != decorum.ReasonHostRest || !errors.Is(err, decorum.NotDue)):
-			t.Errorf("%+v: error %v, want that the host rests", m, err)
+			t.Errorf("%+v: error %v, want ReasonHostRest", m, err)
 		case m.early > 0 && ((d.Rest-m.early).Abs() > time.Microsecond || !d.Until.Equal(noon.Add(m.at+d.Rest))):
 			t.Errorf("%+v: too early by %v, until %v", m, d.Rest, d.Until)
 		case m.early > 0 && p.WasIssued():
@@ -103,7 +103,7 @@ func TestTinyRates(t *testing.T) {
 			t.Fatal(d.Err())
 		}
 		if _, d := l.Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); d.Reason != decorum.ReasonRequestRate || d.Until.Before(noon.AddDate(0, 11, 0)) {
-			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, d.Err())
+			t.Errorf("%g a second: the second request: %v, want a long wait", rate, d.Err())
 		}
 		if grant, wait := l.AvailableVisits(noon, 1); grant != 0 || wait < 300*24*time.Hour {
 			t.Errorf("%g a second: %d requests may begin, or in %v", rate, grant, wait)
@@ -115,7 +115,7 @@ func TestTinyRates(t *testing.T) {
 	}
 	l.SetRateShare(noon, 0) // other processes have the whole rate
 	if _, d := l.Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); d.Action == decorum.Proceed {
-		t.Error("without a share of the rate a request is admitted")
+		t.Error("with a rate share of 0 a request is admitted")
 	}
 }
 

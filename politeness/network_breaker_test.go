@@ -140,7 +140,7 @@ func TestBreakerPauses(t *testing.T) {
 		}
 		_, d := c.limits.Reserve(c.now, "b.test", politeness.PermitRequest{})
 		if d.Reason != decorum.ReasonNetwork || !errors.Is(d.Err(), decorum.NotDue) {
-			t.Errorf("after %v: %v, want that the crawl is paused", c.now.Sub(noon), d.Err())
+			t.Errorf("after %v: %v, want ReasonNetwork", c.now.Sub(noon), d.Err())
 		}
 		c.advance(time.Millisecond)
 		if n := c.availableVisits(); n != 2 {
@@ -232,8 +232,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestAnsweredAllocates: RecordAnswer allocates nothing for a host that has answered before.
-func TestAnsweredAllocates(t *testing.T) {
+// TestRecordAnswerAllocatesNothing: the host has answered before.
+func TestRecordAnswerAllocatesNothing(t *testing.T) {
 	c := newBreakerFixture(t)
 	for _, host := range []string{"www.site.test", "localhost", "127.0.0.1", "[2001:db8::1]"} {
 		if n := testing.AllocsPerRun(100, func() { c.recordAnswer(host) }); n > 0 {
@@ -243,7 +243,7 @@ func TestAnsweredAllocates(t *testing.T) {
 }
 
 // TestProbesOfUnansweredHosts: failed probes of hosts that never answered do not lengthen the
-// pauses if other hosts have answered: the next probe may be of one of those.
+// pauses if other hosts have answered, because the next probe may reach one that has.
 func TestProbesOfUnansweredHosts(t *testing.T) {
 	c := newBreakerFixture(t)
 	c.recordAnswer("good.test")

@@ -61,10 +61,10 @@ func TestBrakeFor(t *testing.T) {
 		}
 	}
 	if bs.CheckStopped("until.test", noon.Add(-1)).Action == decorum.Proceed {
-		t.Error("a brake does not hold before it ends")
+		t.Error("a brake does not apply before it ends")
 	}
 	if !bs.Remove("alone.test") || bs.Remove("alone.test") || bs.CheckStopped("alone.test", noon).Action != decorum.Proceed {
-		t.Error("a brake that was lifted")
+		t.Error("a removed brake applies")
 	}
 }
 
@@ -90,7 +90,7 @@ func TestBrakesThatMakeNoSense(t *testing.T) {
 	} {
 		var bs politeness.Brakes
 		if err := bs.Set(b); err == nil {
-			t.Errorf("%+v was put on", b)
+			t.Errorf("Set accepts %+v", b)
 		}
 		good := politeness.Brake{Host: "good.test", Stop: true}
 		if err := bs.Replace([]politeness.Brake{good, b}); err == nil || len(bs.All()) > 0 {
@@ -124,7 +124,7 @@ func TestBrakesAsJSON(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if err := json.Unmarshal([]byte(`[{"host":"b.test","delay":"soon"}]`), &read); err == nil {
-		t.Error("a delay that is none was read")
+		t.Error("an invalid delay was accepted")
 	}
 }
 
@@ -134,21 +134,21 @@ func TestBrakesNotifyAtOnce(t *testing.T) {
 	notified := 0
 	stop := bs.NotifyOnChange(func() {
 		if notified++; bs.CheckStopped("a.test", noon).Action == decorum.Proceed {
-			t.Error("told before it holds")
+			t.Error("notified before the brake applies")
 		}
 	})
 	if err := bs.Set(politeness.Brake{Host: "a.test", Stop: true}); err != nil || notified != 1 {
-		t.Errorf("told %d times: %v", notified, err)
+		t.Errorf("notified %d times: %v", notified, err)
 	}
 	stop()
 	bs.Remove("a.test")
 	if notified != 1 {
-		t.Error("told when nobody watches")
+		t.Error("notified after stop")
 	}
 	var none *politeness.Brakes
 	none.NotifyOnChange(nil)()
 	if _, ok := none.ForHost("a.test", noon); ok || len(none.All()) > 0 {
-		t.Error("no Brakes have brakes")
+		t.Error("nil Brakes have brakes")
 	}
 }
 

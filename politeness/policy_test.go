@@ -122,7 +122,7 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 		return p.NextVisit(politeness.FinishedVisit{Host: host, Start: noon, End: noon, Status: 503, ConsecutiveFailures: failures}).Delay
 	}
 	if first := delay(1, "a.test", 0); delay(1, "a.test", 0) != first {
-		t.Error("chance is not the same for the same")
+		t.Error("the random part differs for the same seed, host and failures")
 	}
 	seen := map[time.Duration]bool{}
 	minDelay, maxDelay := time.Hour, time.Duration(0)
@@ -135,6 +135,6 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 		}
 	}
 	if len(seen) < 95 || minDelay < 5*sec || minDelay > 5100*time.Millisecond || maxDelay > 6250*time.Millisecond || maxDelay < 6150*time.Millisecond {
-		t.Errorf("%d of 100 are different, from %v to %v", len(seen), minDelay, maxDelay)
+		t.Errorf("%d of 100 delays are different, from %v to %v", len(seen), minDelay, maxDelay)
 	}
 }

@@ -47,7 +47,7 @@ func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, h
 	t.Helper()
 	_, err := requestWithDelay(l, after, host, delay)
 	if busy, ok := busyDecision(err); !ok || !busy.Until.Equal(noon.Add(until)) {
-		t.Errorf("after %v: %v, want Busy until %v after noon", after, err, until)
+		t.Errorf("after %v: %v, want it postponed until %v after noon", after, err, until)
 	}
 }
 
@@ -87,12 +87,12 @@ func TestCrawlsTakeTurns(t *testing.T) {
 	mustBeBusyUntil(t, b, 0, "h", sec, sec)
 	for range 3 {
 		if _, err := requestWithDelay(a, sec, "h", sec); err == nil {
-			t.Fatal("the crawl that had the host last goes before one that waits")
+			t.Fatal("the crawl that visited the host last goes before one that waits")
 		}
 	}
 	mustVisit(t, b, sec, "h", sec)
 	if from, ok := a.GrantedTurnStart("h"); !ok || !from.Equal(noon.Add(2*sec)) || !isWoken(a) {
-		t.Errorf("called %t, from %v", ok, from)
+		t.Errorf("granted %t, from %v", ok, from)
 	}
 	wantReadyHosts(t, a, map[string]time.Duration{"h": 2 * sec})
 	wantReadyHosts(t, b, nil)
@@ -114,7 +114,7 @@ func TestATurnThatIsNotTakenPassesOn(t *testing.T) {
 		at = busy.Until.Sub(noon)
 	}
 	if at < 11*sec || at > 16*sec {
-		t.Errorf("the turn of a crawl that does not come passed on after %v", at)
+		t.Errorf("an unused turn passed on after %v", at)
 	}
 }
 
@@ -140,10 +140,10 @@ func TestSlotsAreTheLeast(t *testing.T) {
 		}
 	}
 	if _, d := b.Reserve(noon, "h", politeness.PermitRequest{HostSlots: 1}); d.Action == decorum.Proceed {
-		t.Error("a visit beside two, of a crawl that wants one at a time")
+		t.Error("a crawl that allows one visit at a time joined two")
 	}
 	if _, d := a.Reserve(noon, "h", three); d.Action == decorum.Proceed {
-		t.Error("a third visit, though another crawl wants one at a time")
+		t.Error("a third visit began, although another crawl allows one at a time")
 	}
 	a.SetNextVisitAndCountBytes("h", politeness.NextVisit{Due: noon}, 0)
 	wantReadyHosts(t, b, nil)
@@ -159,11 +159,11 @@ func TestLeaveSharedHosts(t *testing.T) {
 	mustVisit(t, a, time.Minute, "h", sec)
 	mustBeBusyUntil(t, b, time.Minute, "h", time.Minute, 2*time.Minute)
 	if _, err := requestWithDelay(a, 61*sec, "h", sec); err == nil {
-		t.Fatal("not at the pace of the slower one")
+		t.Fatal("the host is not visited at the pace of the slower crawl")
 	}
 	b.LeaveSharedHosts(noon.Add(61 * sec))
 	if !isWoken(a) {
-		t.Error("nobody called who waits")
+		t.Error("the waiting crawl was not woken")
 	}
 	mustVisit(t, a, 61*sec, "h", sec)
 	if _, err := requestWithDelay(b, time.Hour, "lost", sec); err != nil {
@@ -178,19 +178,19 @@ func TestLeaveSharedHosts(t *testing.T) {
 func mustBeRefused(t *testing.T, l *politeness.Limiter, after time.Duration, host string) {
 	t.Helper()
 	if _, err := requestWithDelay(l, after, host, sec); !isBusy(err) {
-		t.Errorf("after %v: %v, want Busy", after, err)
+		t.Errorf("after %v: %v, want it postponed", after, err)
 	}
 }
 
-// TestSetDue: PostponeHost takes a visit of an earlier process into account.
-func TestSetDue(t *testing.T) {
+// TestPostponeHost: PostponeHost takes a visit of an earlier process into account.
+func TestPostponeHost(t *testing.T) {
 	a, b := twoLimiters()
 	if a.KnowsHost("h") {
-		t.Error("knows a host that nobody has met")
+		t.Error("KnowsHost is true for a new host")
 	}
 	a.PostponeHost(noon, "h", time.Time{}, noon.Add(time.Hour))
 	if !b.KnowsHost("h") {
-		t.Error("what one crawl has been told, the other does not know")
+		t.Error("KnowsHost is false for a host that another crawl has postponed")
 	}
 	mustBeBusyUntil(t, b, 0, "h", sec, time.Hour)
 	a.PostponeHost(noon, "h", time.Time{}, noon.Add(time.Minute)) // an earlier due time changes nothing
@@ -215,7 +215,7 @@ func TestTheStricterLimitsOfAnAddress(t *testing.T) {
 	free = hosts.NewLimiter(politeness.LimiterConfig{IPConcurrency: 3})
 	strict.ReleaseAfterTransfer(mustBind(t, strict, 0, "a", sharedAddr), noon)
 	if until := mustBeBusy(t, free, sec, "b", sharedAddr); until != 2*sec {
-		t.Errorf("told to come after %v, want 2s", until)
+		t.Errorf("postponed until %v after noon, want 2s", until)
 	}
 	first := mustBind(t, free, 2*sec, "b", sharedAddr)
 	mustBeBusy(t, free, 2*sec, "c", sharedAddr)
@@ -234,7 +234,7 @@ func TestSharedHostsAreForgotten(t *testing.T) {
 		mustVisit(t, a, time.Duration(i)*time.Millisecond, fmt.Sprint(i), sec)
 	}
 	if n := a.HostCount(); n > 50_000 {
-		t.Errorf("remembers %d hosts, of which 20,000 matter to a crawl that wants rests of 20 s", n)
+		t.Errorf("remembers %d hosts, want the 20,000 that matter to a crawl with a delay of 20 s", n)
 	}
 	mustBeBusyUntil(t, b, visits*time.Millisecond, fmt.Sprint(visits-19_000), 20*sec, (visits-19_000)*time.Millisecond+20*sec)
 }

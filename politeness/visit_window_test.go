@@ -144,7 +144,7 @@ func FuzzParseWindow(f *testing.F) {
 		now := time.Unix(unix%(1<<34), 0)
 		opens := w.NextOpen(now)
 		if opens.Before(now) || !w.IsOpen(opens) || opens.Sub(now) > 73*time.Hour {
-			t.Errorf("%v: opens %v, asked at %v", w, opens, now)
+			t.Errorf("%v: opens at %v, before %v", w, opens, now)
 		}
 	})
 }

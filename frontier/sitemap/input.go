@@ -146,7 +146,7 @@ func (in *input) errorAt(err error) error {
 }
 
 // ratioFreeBytes is how many decompressed bytes are not counted in the ratio, because a short file
-// of blanks is no bomb.
+// of blanks does no harm.
 const ratioFreeBytes = 1 << 20
 
 // A sizeAndRatioLimitReader reads at most remaining bytes from r. If compressedInput is set, it

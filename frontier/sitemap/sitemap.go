@@ -136,7 +136,7 @@ func readAnyFormat(in *input, s *entryEmitter) error {
 func readTextSitemap(in *input, s *entryEmitter) error {
 	var line []byte
 	for {
-		// A long line comes in several chunks, of which the first maxTextLen bytes are kept.
+		// A long line comes in several chunks. Keep its first maxTextLen bytes.
 		n := in.line
 		b, complete, err := in.readChunkUntil('\n')
 		line = append(line, b[:min(len(b), maxTextLen-len(line))]...)
@@ -147,7 +147,7 @@ func readTextSitemap(in *input, s *entryEmitter) error {
 			line = line[:0]
 		}
 		switch {
-		// A text without any URL is no sitemap.
+		// A text needs a URL to be a sitemap.
 		case errors.Is(err, io.EOF) && s.urlCount == 0:
 			return ErrNotSitemap
 		case errors.Is(err, io.EOF):

@@ -234,7 +234,7 @@ func TestCrossSubmit(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if len(entryErrs) != 2 || !errors.Is(entryErrs[0], ErrLocation) || entryErrs[1].FieldText != "https://friend.example/4" {
-		t.Errorf("flaws %v", entryErrs)
+		t.Errorf("entry errors %v", entryErrs)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestWithoutBase(t *testing.T) {
 	var entryErrs []EntryError
 	got, err := readEntries(t, urlset("/1", "http://example.com/2"), "", Options{OnEntryError: func(f EntryError) { entryErrs = append(entryErrs, f) }})
 	if err != nil || len(got) != 1 || len(entryErrs) != 1 || entryErrs[0].FieldText != "/1" {
-		t.Errorf("got %v, %v, flaws %v", got, err, entryErrs)
+		t.Errorf("got %v, %v, entry errors %v", got, err, entryErrs)
 	}
 }
 

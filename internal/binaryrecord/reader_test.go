@@ -60,7 +60,7 @@ func TestDamaged(t *testing.T) {
 		r := Reader{RemainingData: whole[:n]}
 		_, _, _, _, _, _, _, _ = r.Byte(), r.Bytes(), r.Varint(), r.Int(), r.Int64(), r.Uint64(), r.Time(), r.Time()
 		if !errors.Is(r.Err, ErrDamaged) {
-			t.Errorf("%d bytes of %d are a record", n, len(whole))
+			t.Errorf("%d of %d bytes are accepted as a record", n, len(whole))
 		}
 	}
 	for _, tt := range []struct {
@@ -73,11 +73,11 @@ func TestDamaged(t *testing.T) {
 	} {
 		r := Reader{RemainingData: tt.record}
 		if tt.read(&r); r.Err == nil {
-			t.Errorf("% x is not damaged", tt.record)
+			t.Errorf("% x is accepted", tt.record)
 		}
 	}
 	r := Reader{RemainingData: []byte{1, 2}}
 	if r.Byte(); r.CheckFullyRead() == nil {
-		t.Error("a record with bytes left over is whole")
+		t.Error("a record with remaining bytes is accepted")
 	}
 }

@@ -100,7 +100,7 @@ type listener struct {
 }
 
 // Accept returns the next connection. If the process has no file descriptor left, Accept closes an
-// untrusted connection and tries again. If there is none to close, it returns the error, which
+// untrusted connection and tries again. Without one to close, it returns the error, which
 // net/http treats as temporary.
 func (l *listener) Accept() (net.Conn, error) {
 	for {

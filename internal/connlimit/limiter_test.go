@@ -62,13 +62,13 @@ func wantOpen(t *testing.T, got []bool, want ...bool) {
 	t.Helper()
 	for i := range want {
 		if got[i] != want[i] {
-			t.Fatalf("connections that are open: %v, want %v", got, want)
+			t.Fatalf("open connections: %v, want %v", got, want)
 		}
 	}
 }
 
-// A new connection of a network at its limit closes the one that has been idle longest. If all are
-// busy, it closes one of those, and not itself. Trusted connections do not count.
+// A new connection of a network at its limit closes the one that has been idle longest, or a busy
+// one if no other is idle, but not itself. Trusted connections do not count.
 func TestLimitOfANetwork(t *testing.T) {
 	limiter := New(Limits{MaxUntrustedPerNetwork: 2})
 	l := listen(t, limiter)

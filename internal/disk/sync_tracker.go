@@ -42,7 +42,7 @@ func (t *AppendSyncTracker) Err() error {
 	return t.failure
 }
 
-// RecordWrite records a write to f, of which the first size bytes are whole records. The caller has
+// RecordWrite records a write to f. The first size bytes of f are whole records. The caller has
 // closed earlier files, or has synced them and no longer needs them.
 func (t *AppendSyncTracker) RecordWrite(f SyncableFile, size int64) {
 	t.mu.Lock()

@@ -118,7 +118,7 @@ func TestFailedSync(t *testing.T) {
 		full.writeText(t, &tracker, "line\n")
 		err := fail(&tracker, full)
 		if err == nil || errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("%s: %v, want an error for good", name, err)
+			t.Fatalf("%s: %v, want a permanent error", name, err)
 		}
 		for _, part := range []string{tracker.ContentLabel, syscall.ENOSPC.Error(), tracker.Remedy} {
 			if !strings.Contains(err.Error(), part) {

@@ -44,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
-		t.Skip("there is no openssl here")
+		t.Skip("openssl is not installed")
 	}
 	text, err := exec.Command(openssl, "genpkey", "-algorithm", "ed25519").Output()
 	if err != nil {
@@ -55,7 +55,7 @@ func TestOpenSSL(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := MarshalPrivate(private); err != nil || !bytes.Equal(again, text) {
-		t.Errorf("ours is not the same text: %v", err)
+		t.Errorf("MarshalPrivate writes another text: %v", err)
 	}
 	half := exec.Command(openssl, "pkey", "-pubout")
 	half.Stdin = bytes.NewReader(text)
@@ -63,7 +63,7 @@ func TestOpenSSL(t *testing.T) {
 		t.Fatal(err)
 	}
 	if public, err := ParsePublic(text); err != nil || !public.Equal(private.Public()) {
-		t.Errorf("the public half: %v", err)
+		t.Errorf("the public key: %v", err)
 	}
 }
 

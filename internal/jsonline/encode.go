@@ -1,5 +1,5 @@
 // Package jsonline builds lines of JSON member by member, with the same output as encoding/json but
-// faster. It is used for the few kinds of lines of which a crawl writes several for each page.
+// faster. A crawl writes several such lines for each page.
 // Begin with ObjectBuilder. It also escapes control characters in JSON (EscapeControlChars).
 //
 // The package starts no goroutine and has no lock.

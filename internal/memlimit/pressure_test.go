@@ -45,6 +45,6 @@ func TestLiveBytes(t *testing.T) {
 	runtime.GC()
 	after := LiveBytes()
 	if during-before < size*9/10 || during-after < size*9/10 {
-		t.Errorf("kept %d, then with %d bytes more %d, then %d", before, size, during, after)
+		t.Errorf("live %d, then with %d bytes more %d, then %d", before, size, during, after)
 	}
 }

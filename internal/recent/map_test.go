@@ -67,9 +67,9 @@ func TestPeekIsNoUse(t *testing.T) {
 		return ok
 	}
 	if fill(func(m *Map[int, int]) { m.Peek(0) }) {
-		t.Error("an entry that was peeked at is still there")
+		t.Error("Peek counts as a use")
 	}
 	if !fill(func(m *Map[int, int]) { m.Get(0, 2) }) {
-		t.Error("an entry that was got each time is forgotten")
+		t.Error("Get does not count as a use")
 	}
 }

@@ -24,7 +24,7 @@ func FuzzTokenCount(f *testing.F) {
 			s.scanByte(i)
 		}
 		if tokens := lexer.Tokenize(text); len(tokens) > s.tokenCountUpperBound+1 {
-			t.Errorf("%d tokens, and %d marks were counted: %q", len(tokens), s.tokenCountUpperBound, text)
+			t.Errorf("%d tokens, want at most %d: %q", len(tokens), s.tokenCountUpperBound, text)
 		}
 	})
 }
