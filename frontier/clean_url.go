@@ -16,8 +16,8 @@ type ParamRules struct {
 	Sort bool     // sort the remaining parameters by name
 }
 
-// A ParamCleaner rewrites URLs by ParamRules, and removes session ids from their paths. It is
-// immutable and safe for concurrent use. A nil ParamCleaner has no rules, but removes session ids.
+// A ParamCleaner rewrites URLs by ParamRules, and removes session IDs from their paths. It is
+// immutable and safe for concurrent use. A nil ParamCleaner has no rules, but removes session IDs.
 type ParamCleaner struct {
 	drop, keep []string
 	sort       bool
@@ -155,25 +155,25 @@ func matchesWildcard(pattern, name string) bool {
 	return true
 }
 
-// sessionNames holds the names under which servers put session ids into the path, after a semicolon
+// sessionNames holds the names under which servers put session IDs into the path, after a semicolon
 // or as a segment name=id. A client without cookies gets a new id with every page, so that no URL
 // occurs twice.
 var sessionNames = [...]string{"jsessionid", "phpsessid", "sessionid", "session_id", "aspsessionid", "sid"}
 
-// minSIDLength is the least length of a "sid" that is taken for a session id, rather than for the
+// minSIDLength is the least length of a "sid" that is taken for a session ID, rather than for the
 // number of a station or a story.
 const minSIDLength = 8
 
-// sessionRule is AppliedCleaningRule.Rule of a removed session id.
+// sessionRule is AppliedCleaningRule.Rule of a removed session ID.
 const sessionRule = "session id in the path"
 
-// hasSessionIDInPath reports whether the path of u contains a session id.
+// hasSessionIDInPath reports whether the path of u contains a session ID.
 func hasSessionIDInPath(u decorum.URL) bool {
 	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
 	return stripSessionIDsFromPath(path, func(AppliedCleaningRule) {}) != path
 }
 
-// stripSessionIDsFromPath returns path without session ids: ;jsessionid=…, the segment /(S(…))/ of
+// stripSessionIDsFromPath returns path without session IDs: ;jsessionid=…, the segment /(S(…))/ of
 // ASP.NET, and segments such as /PHPSESSID=…/.
 func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) string {
 	if !strings.ContainsAny(path, ";(=") {
@@ -186,7 +186,7 @@ func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) stri
 		if stripped != s {
 			report(AppliedCleaningRule{Removed: s, Rule: sessionRule})
 		}
-		// A segment that is a session id is removed; the last one leaves its slash.
+		// A segment that is a session ID is removed; the last one leaves its slash.
 		if isSessionIDPathPart(stripped) {
 			report(AppliedCleaningRule{Removed: stripped, Rule: sessionRule})
 			if i < len(segments)-1 {
@@ -202,7 +202,7 @@ func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) stri
 	return path
 }
 
-// stripSessionParamsFromSegment returns segment without the session ids among its parameters, which
+// stripSessionParamsFromSegment returns segment without the session IDs among its parameters, which
 // follow semicolons.
 func stripSessionParamsFromSegment(segment string) (stripped string) {
 	name, parameters, ok := strings.Cut(segment, ";")

@@ -12,7 +12,7 @@
 //
 // Begin reading with DiscoverReportingRefusals in discover.go and refillReadyOrWait in next.go. The
 // fields of Config decide one thing each: ParamCleaner removes query parameters that the project
-// declares irrelevant, and session ids; Scope decides which URLs belong to the crawl; AssignOrder
+// declares irrelevant, and session IDs; Scope decides which URLs belong to the crawl; AssignOrder
 // orders the URLs of an origin; Budget limits the visits of the whole crawl. A RevisitPolicy
 // computes when a page is visited again; the caller of Ack applies it. Refused and rewritten URLs
 // are counted by host and reason for reports.

@@ -21,7 +21,7 @@ type VisitBudget interface {
 type Config struct {
 	// Scope decides which URLs belong to the crawl; nil: all.
 	Scope *Scope
-	// ParamCleaner rewrites a URL by the project's rules, before CleanURL; nil: only session ids
+	// ParamCleaner rewrites a URL by the project's rules, before CleanURL; nil: only session IDs
 	// are removed.
 	ParamCleaner *ParamCleaner
 	// CleanURL rewrites a URL by the Clean-param rules known now; nil: not at all. It must be
@@ -70,7 +70,7 @@ type Frontier struct {
 	patterns          urlsPerPatternLimiter // limits the number of URLs of a pattern
 	httpsUpgrades     httpsUpgradeTracker   // origins that have moved to https
 	refusals          refusalCounter        // counts what Discover refused
-	sessionIDRemovals refusalCounter        // counts URLs that lost a session id
+	sessionIDRemovals refusalCounter        // counts URLs that lost a session ID
 }
 
 // New returns a Frontier that keeps its URLs in store.

@@ -16,7 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// The notes of the crawl that count, over all runs, refused URLs, and URLs that lost a session id.
+// The notes of the crawl that count, over all runs, refused URLs, and URLs that lost a session ID.
 const (
 	refusalsNoteKey   = "refused"
 	sessionIDsNoteKey = "cleaned"
@@ -74,12 +74,12 @@ func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	}
 }
 
-// countSessionIDRemoval counts a URL of the crawl that was found with a session id in its path. A
+// countSessionIDRemoval counts a URL of the crawl that was found with a session ID in its path. A
 // site that puts a new id into every link has endless URLs without reaching a limit, so the report
 // names it.
 func (s *refusalCounter) countSessionIDRemoval(found decorum.URL) {
 	s.countOne(RefusalCount{
-		Host: found.Origin().Host(), Reason: SessionID, Why: "a session id was removed from the path", Example: found.String(),
+		Host: found.Origin().Host(), Reason: SessionID, Why: "a session ID was removed from the path", Example: found.String(),
 	})
 }
 

@@ -59,7 +59,7 @@ func TestRefusalsAreSaved(t *testing.T) {
 	}
 }
 
-// TestSessionsAreCounted: a host that puts session ids into the paths of the crawl's URLs is
+// TestSessionsAreCounted: a host that puts session IDs into the paths of the crawl's URLs is
 // counted over all runs, and not as a refusal.
 func TestSessionsAreCounted(t *testing.T) {
 	store := memory.New(memory.Config{})
@@ -84,7 +84,7 @@ func TestSessionsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const why = "a session id was removed from the path"
+	const why = "a session ID was removed from the path"
 	if diff := cmp.Diff([]frontier.RefusalCount{
 		{Host: "a.test", Reason: "session_id", Count: 4, Why: why, Example: "http://a.test/p;jsessionid=0?ref=1"},
 		{Host: "www.a.test", Reason: "session_id", Count: 2, Why: why, Example: "http://www.a.test/PHPSESSID=1/"},

@@ -190,8 +190,8 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
 	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)
-	// If the rest is due to this crawl's own last visit, and no other crawl lengthens it, waiting
-	// for a turn would only keep others from theirs.
+	// If the host rests after this crawl's own last visit, and no other crawl makes that rest
+	// longer, a place in the waitlist would only keep others from their turn.
 	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
 		l.giveUpTurns(now, w)
 		return nil, HostRestDecision(now, p.dueAt.Sub(now))

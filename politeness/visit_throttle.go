@@ -20,11 +20,11 @@ const grantTimeout = 10 * time.Second
 const maxWaitEstimate = 10 * time.Minute
 
 // A visitThrottle limits the visits to one host, which several crawls visit, or to one IP address,
-// which several hosts share. It has a number of slots for concurrent visits, a delay between
-// visits, and a waitlist. A visit that finds no free slot joins the waitlist. When its turn comes,
-// the throttle grants it a slot, which is reserved for it, and its Limiter is notified. Each
-// visit therefore wakes one waiter, however many there are, and the waiters take turns.
-// SharedHosts.mu guards all fields.
+// which several hosts share. It has slots for concurrent visits, a delay between visits, and a
+// waitlist. A visit that finds no free slot joins the waitlist. When its turn comes, the throttle
+// grants it a slot, which stays reserved for it, and its Limiter is notified. Each visit therefore
+// wakes one waiter, however many there are, and the waiters take turns. SharedHosts.mu guards all
+// fields.
 type visitThrottle struct {
 	crawlRequirements []crawlPaceRequirement // of the crawls that visit at the same time
 	minRequiredSlots  int                    // slots: the fewest of crawlRequirements
