@@ -32,11 +32,11 @@ const (
 // A RefusalCount counts how often URLs of one host were refused or rewritten for one reason. A URL
 // that is found on ten pages counts ten times.
 type RefusalCount struct {
-	Host    string        `json:"host"` // empty: several hosts
-	Reason  RefusalReason `json:"reason"`
-	Count   int64         `json:"count"`
-	Why     string        `json:"why"`     // detail of the first refusal
-	Example string        `json:"example"` // URL of the first refusal
+	Host    string        `json:"host"`    // host of the URLs, or their domain; empty: several hosts
+	Reason  RefusalReason `json:"reason"`  // why, in one word
+	Count   int64         `json:"count"`   // how often URLs were found
+	Why     string        `json:"why"`     // why in words, with the limit, for the first URL
+	Example string        `json:"example"` // the first URL, at most 300 bytes
 }
 
 type refusalKey struct {
