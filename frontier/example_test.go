@@ -61,3 +61,24 @@ func Example() {
 	// 1 links, 0 new
 	// the end
 }
+
+// A new page rests for the geometric mean of the bounds. While it stays the same it rests longer, at
+// most twice as long each time; when it changes it rests shorter.
+func ExampleRevisitPolicy() {
+	const day = 24 * time.Hour
+	policy := frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: day, MaxInterval: 30 * day}
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	var history *storage.VisitHistorySummary
+	for _, hash := range []uint64{1, 1, 1, 2, 3, 4} {
+		plan := policy.Plan(history, frontier.PageObservation{At: at, Status: 200, Hash: hash})
+		fmt.Printf("changed: %t, next visit after %.1f days\n", plan.Changed, plan.Delay.Hours()/24)
+		history, at = &plan.Summary, at.Add(plan.Delay)
+	}
+	// Output:
+	// changed: false, next visit after 5.5 days
+	// changed: false, next visit after 11.0 days
+	// changed: false, next visit after 21.9 days
+	// changed: true, next visit after 14.4 days
+	// changed: true, next visit after 11.1 days
+	// changed: true, next visit after 9.4 days
+}

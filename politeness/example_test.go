@@ -58,3 +58,43 @@ func ExampleLimiter() {
 	// postpone true the host is not due for another 700ms
 	// proceed <nil>
 }
+
+// A site's owner asks the operator to slow down, and then to stop. The most restrictive brake of a host
+// and of its domains applies.
+func ExampleBrakes() {
+	var brakes politeness.Brakes
+	defer brakes.NotifyOnChange(func() { fmt.Println("the brakes have changed") })()
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	slow := politeness.Brake{
+		Host: "example.com", IncludesSubdomains: true, Delay: time.Minute,
+		Reason: "a busy day", Until: now.Add(24 * time.Hour),
+	}
+	stop := politeness.Brake{Host: "shop.example.com", Stop: true, Reason: "request of the owner"}
+	for _, b := range []politeness.Brake{slow, stop} {
+		if err := brakes.Set(b); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, host := range []string{"www.example.com", "shop.example.com", "example.org"} {
+		if b, ok := brakes.ForHost(host, now); ok {
+			fmt.Println(host, b.Decision(b.Until).Err())
+		}
+	}
+	// Output:
+	// the brakes have changed
+	// the brakes have changed
+	// www.example.com a brake slows example.com until 2026-11-23T12:00:00Z: a busy day
+	// shop.example.com a brake stops shop.example.com: request of the owner
+}
+
+// A host may be visited at night only.
+func ExampleWindow() {
+	window, err := politeness.ParseWindow("22:00-06:00", "Europe/Prague")
+	if err != nil {
+		log.Fatal(err)
+	}
+	evening := time.Date(2026, 11, 22, 19, 30, 0, 0, time.UTC)
+	fmt.Println(window.IsOpen(evening), window.NextOpen(evening))
+	// Output:
+	// false 2026-11-22 21:00:00 +0000 UTC
+}

@@ -158,7 +158,7 @@ type Brake struct {
 	Stop               bool          // no visits; those under way are cancelled
 	Delay              time.Duration // if Stop is not set: least rest between visits, one at a time
 	Reason             string        // shown to people
-	By                 string        // who ordered it; shown to people
+	By                 string        // author of the order; shown to people
 	Since              time.Time     // when it was ordered; shown to people
 	Until              time.Time     // the brake applies before Until; zero: for good
 }

@@ -41,9 +41,9 @@ type Policy struct {
 	VisitWindow Window
 	// HostOverrides replaces settings of single hosts, by decorum.Origin.Host.
 	HostOverrides map[string]HostOverride
-	// JitterSeed gives this crawl's back-off a random part of its own. The random part is a
-	// function of JitterSeed, of the host or URL, and of the number of failures, so that a replayed
-	// crawl takes the same course.
+	// JitterSeed selects the random part of this crawl's back-off. The random part is a function of
+	// JitterSeed, of the host or URL, and of the number of failures, so that a replayed crawl takes
+	// the same course.
 	JitterSeed uint64
 	// JitterFunc returns a number in [0, 1) that spreads back-off. If it is nil, JitterSeed
 	// determines the number.

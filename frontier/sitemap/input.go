@@ -49,7 +49,7 @@ func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error
 		}
 		in.skip(1)
 	}
-	// The beginning of the text tells binary files, an encoding declaration and markup.
+	// The first 512 bytes show whether the file is binary, and which encoding it declares.
 	head, _ := in.r.Peek(512)
 	if bytes.IndexByte(head, 0) >= 0 {
 		return false, fmt.Errorf("no text: %w", ErrNotSitemap)
