@@ -12,7 +12,8 @@ import (
 func BenchmarkScope(b *testing.B) {
 	seed := mustURL(b, "https://www.example.test/")
 	s := frontier.NewScope(frontier.ScopeConfig{CurrentYear: 2030}, []decorum.URL{seed})
-	for _, path := range []string{"/", "/section-7/article-1234.html", "/2030/12/31/a-title-of-some-words?page=2&sort=price"} {
+	for _, path := range []string{"/", "/section-7/article-1234.html",
+		"/2030/12/31/a-title-of-some-words?page=2&sort=price"} {
 		b.Run(path[:min(len(path), 12)], func(b *testing.B) {
 			e := storage.Entry{URL: mustURL(b, seed.String()+path[1:]), Source: storage.SourceLink, Depth: 3}
 			b.ReportAllocs()

@@ -20,7 +20,8 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 // entry that is out of scope or whose host exceeds a limit of hosts, and with the reason; entries
 // beyond MaxURLsPerPattern and MaxURLsPerHost go to Config.OnRefused alone. It overwrites entries,
 // which the caller must not use afterwards.
-func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
+func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(storage.Entry, error),
+	entries []storage.Entry) (added int, err error) {
 	// Check each entry alone: it is refused, or joins one of two lists.
 	var unlimited []storage.Entry
 	limited := entries[:0]

@@ -139,7 +139,8 @@ func (f *Frontier) HoldOriginIfKnown(ctx context.Context, o decorum.Origin, unti
 
 // RescheduleByLastmod makes pages due at once that await a revisit and were modified after their
 // last visit. It returns how many there were. It rewrites URLs as Discover does.
-func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.SitemapLastmod) (rescheduled int, err error) {
+func (f *Frontier) RescheduleByLastmod(ctx context.Context,
+	lastmods ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rewritten := slices.Clone(lastmods)
 	for i := range rewritten {
 		u, err := f.UpgradeIfOriginMovedToHTTPS(ctx, rewritten[i].URL)

@@ -51,13 +51,16 @@ func TestDiscoverWithCallback(t *testing.T) {
 		Scope:     frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		OnRefused: func(storage.Entry, error) { crawl++ },
 	})
-	added, err := f.DiscoverReportingRefusals(t.Context(), func(e storage.Entry, err error) { refused[e.URL.String()] = frontier.RefusalReasonOf(err) },
+	added, err := f.DiscoverReportingRefusals(t.Context(), func(e storage.Entry, err error) {
+		refused[e.URL.String()] = frontier.RefusalReasonOf(err)
+	},
 		[]storage.Entry{{URL: mustURL(t, "http://a.test/x")}, {URL: mustURL(t, "http://a.test/x")},
 			{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, {URL: mustURL(t, "http://b.test/")}})
 	if err != nil || added != 1 || crawl != 2 {
 		t.Errorf("added %d, %v; the crawl was notified of %d", added, err, crawl)
 	}
-	want := map[string]frontier.RefusalReason{"http://a.test/deep": frontier.DeepLink, "http://b.test/": frontier.OutsideScope}
+	want := map[string]frontier.RefusalReason{"http://a.test/deep": frontier.DeepLink,
+		"http://b.test/": frontier.OutsideScope}
 	if !maps.Equal(refused, want) {
 		t.Errorf("notified of %v, want %v", refused, want)
 	}
@@ -67,7 +70,8 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 	var discovered, refused, reasons []string
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 		OnNewURLQueued: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
-		Scope:          frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		Scope: frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1},
+			[]decorum.URL{mustURL(t, "http://a.test/")}),
 		CleanURL: func(u decorum.URL) decorum.URL {
 			clean, _, _ := strings.Cut(u.String(), "?sid=")
 			return mustURL(t, clean)
@@ -166,7 +170,8 @@ func TestNextWakes(t *testing.T) {
 		ackDone(t, f, first, 24*time.Hour)
 		time.AfterFunc(time.Minute, func() { discover(t, f, entries(t, "b.test", 1)...) })
 		begin := time.Now()
-		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" || time.Since(begin) != time.Minute {
+		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" ||
+			time.Since(begin) != time.Minute {
 			t.Errorf("got %v, %v after %v; want b.test after a minute", l.URL, err, time.Since(begin))
 		}
 	})
@@ -178,7 +183,9 @@ func TestNextWaitsWhenEmpty(t *testing.T) {
 		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitWhenEmpty: true})
 		for range 2 {
 			begin := time.Now()
-			time.AfterFunc(100*24*time.Hour, func() { discover(t, f, entries(t, fmt.Sprintf("h%d.test", begin.Unix()), 1)...) })
+			time.AfterFunc(100*24*time.Hour, func() {
+				discover(t, f, entries(t, fmt.Sprintf("h%d.test", begin.Unix()), 1)...)
+			})
 			l, err := f.Next(t.Context())
 			if err != nil || time.Since(begin) != 100*24*time.Hour {
 				t.Fatalf("%v after %v", err, time.Since(begin))
@@ -196,7 +203,8 @@ func TestNextWaitsWhenEmpty(t *testing.T) {
 // A sharedStore is a store that other processes may change: Lease returns a PollAt.
 type sharedStore struct{ storage.Store }
 
-func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
+func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration,
+	max int) ([]storage.Lease, storage.Wait, error) {
 	leases, next, err := s.Store.Lease(ctx, now, ttl, max)
 	next.PollAt = now.Add(time.Second)
 	return leases, next, err
@@ -219,7 +227,8 @@ func TestNextSeesOtherProcesses(t *testing.T) {
 			}
 		})
 		begin := time.Now()
-		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" || time.Since(begin) != 61*time.Second {
+		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" ||
+			time.Since(begin) != 61*time.Second {
 			t.Errorf("got %v, %v after %v; want b.test after 61 s", l.URL, err, time.Since(begin))
 		}
 	})
@@ -339,7 +348,8 @@ func TestMaxWait(t *testing.T) {
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(memory.New(memory.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisitsAndSuspensions: tt.wait})
+			f := frontier.New(memory.New(memory.Config{}),
+				frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisitsAndSuspensions: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

@@ -89,7 +89,9 @@ func (h *hostCountLimiter) filter(
 // hostsNotRecentlyAdmitted returns the distinct hosts of entries that recentlyAdmitted lacks, and
 // for each entry the index of its host among them, or -1 if the host was admitted before. Both are
 // nil if all hosts were.
-func (h *hostCountLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
+func (h *hostCountLimiter) hostsNotRecentlyAdmitted(
+	entries []storage.Entry,
+) (candidates []storage.HostToAdmit, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
@@ -128,7 +130,8 @@ func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostLimitResult
 	switch result {
 	case storage.DomainLimitReached:
 		domain := registrable.Domain(u.Origin().Host())
-		return outOfScopeError(u, newRefusal(TooManyDomainHosts, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
+		return outOfScopeError(u, newRefusal(TooManyDomainHosts, "more than %d hosts of %s",
+			s.cfg.MaxHostsPerDomain, domain))
 	case storage.HostLimitReached:
 		return outOfScopeError(u, newRefusal(TooManyHosts, "more than %d hosts", s.cfg.MaxHosts))
 	case storage.NewHostsRefused:

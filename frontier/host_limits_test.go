@@ -21,13 +21,15 @@ func hostURLs(n int, format string) (urls []string) {
 // of the admitted hosts continues.
 func TestMaxHostsPerDomain(t *testing.T) {
 	store := memory.New(memory.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope,
+		MaxHostsPerDomain: 10}, nil)}
 	f := frontier.New(store, cfg)
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/")...); n != 8 {
 		t.Fatalf("%d hosts were added, want 8", n)
 	}
 	f = frontier.New(store, cfg) // a restart keeps the counts
-	for _, source := range []storage.Source{storage.SourceLink, storage.SourceSitemap, storage.SourceFeed, storage.SourceRedirect} {
+	for _, source := range []storage.Source{storage.SourceLink, storage.SourceSitemap,
+		storage.SourceFeed, storage.SourceRedirect} {
 		discoverURLs(t, f, source, hostURLs(100, "http://h%d.wild.example/")...)
 	}
 	if c, err := store.Counts(t.Context()); err != nil || c.QueuedHosts != 10 {
@@ -53,7 +55,8 @@ func TestMaxHostsPerDomain(t *testing.T) {
 // A domain that generates hosts takes one line of the report, not one for each host.
 func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 	store := memory.New(memory.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1},
+		nil)}
 	f := frontier.New(store, cfg)
 	discoverURLs(t, f, storage.SourceLink, hostURLs(50, "http://h%d.wild.example/")...)
 	if err := f.SaveRefusalAndSessionIDCounts(t.Context()); err != nil {
@@ -82,10 +85,12 @@ func TestMaxHosts(t *testing.T) {
 		t.Errorf("%d were refused, want 15", n)
 	}
 	u := mustURL(t, "http://new.example/")
-	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
+	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), u); err != nil ||
+		frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
 		t.Errorf("a link to %v: %v (%v), want a refusal", u, refusal, err)
 	}
-	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
+	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil ||
+		refusal != nil {
 		t.Errorf("refusal at a known host: %v (%v)", refusal, err)
 	}
 }
@@ -94,10 +99,12 @@ func TestMaxHosts(t *testing.T) {
 func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	low := false
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
-		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil), IsMemoryLow: func() bool { return low }})
+		Scope:       frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil),
+		IsMemoryLow: func() bool { return low }})
 	discoverURLs(t, f, storage.SourceLink, "http://a.example/")
 	low = true
-	if n := discoverURLs(t, f, storage.SourceLink, "http://a.example/2", "https://a.example/", "http://b.example/"); n != 2 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://a.example/2", "https://a.example/",
+		"http://b.example/"); n != 2 {
 		t.Errorf("%d URLs were added, want the 2 of the known host", n)
 	}
 	if n := f.RefusalsByReason()[frontier.LowMemory]; n != 1 {

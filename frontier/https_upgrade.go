@@ -97,7 +97,8 @@ func (t *httpsUpgradeTracker) recordEvidence(ctx context.Context, u decorum.URL,
 
 // updateConsecutiveHTTPSRedirects counts a page of o that redirected to https, or resets the count
 // of o.
-func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin, redirected bool) error {
+func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Context,
+	o decorum.Origin, redirected bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, err := t.consecutiveHTTPSRedirects(ctx, o)

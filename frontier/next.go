@@ -69,7 +69,8 @@ type dispatcher struct {
 
 // newDispatcher returns the dispatcher of queue. The fields of cfg have their defaults.
 func newDispatcher(queue storage.Queue, cfg Config, recentCaches ...*boundedTextSet) *dispatcher {
-	d := &dispatcher{queue: queue, cfg: cfg, recentCaches: recentCaches, leaseLock: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	d := &dispatcher{queue: queue, cfg: cfg, recentCaches: recentCaches, leaseLock: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1)}
 	if n, ok := queue.(storage.FailureNotifier); ok {
 		d.storeFailureSignal = n.FailureChannel()
 	}

@@ -41,7 +41,8 @@ func TestReturnUnusedLeases(t *testing.T) {
 	addURLs(t, store, "http://a.test/", "http://b.test/")
 	d := newDispatcher(store, newDispatcherConfig())
 	var err error
-	if d.readyLeases, _, err = store.Lease(t.Context(), time.Now(), time.Hour, 2); err != nil || len(d.readyLeases) != 2 {
+	if d.readyLeases, _, err = store.Lease(t.Context(), time.Now(), time.Hour, 2); err != nil ||
+		len(d.readyLeases) != 2 {
 		t.Fatalf("%d leases, %v", len(d.readyLeases), err)
 	}
 	if err := d.returnUnusedLeases(t.Context()); err != nil {
@@ -58,7 +59,8 @@ type lossyQueue struct {
 	restarts uint64
 }
 
-func (q *lossyQueue) Lease(ctx context.Context, now time.Time, ttl time.Duration, n int) ([]storage.Lease, storage.Wait, error) {
+func (q *lossyQueue) Lease(ctx context.Context, now time.Time, ttl time.Duration,
+	n int) ([]storage.Lease, storage.Wait, error) {
 	leases, wait, err := q.Queue.Lease(ctx, now, ttl, n)
 	wait.LossGeneration = q.restarts
 	return leases, wait, err

@@ -47,7 +47,8 @@ func TestDefaultOrder(t *testing.T) {
 	} {
 		e := storage.Entry{Source: tt.source, PriorityClass: tt.class, PriorityRank: tt.rank, Depth: tt.depth}
 		if frontier.AssignDefaultOrder(&e); e.PriorityClass != tt.want || e.PriorityRank != tt.rankTo {
-			t.Errorf("%v of depth %d: class %d, rank %d; want %d, %d", tt.source, tt.depth, e.PriorityClass, e.PriorityRank, tt.want, tt.rankTo)
+			t.Errorf("%v of depth %d: class %d, rank %d; want %d, %d", tt.source, tt.depth, e.PriorityClass,
+				e.PriorityRank, tt.want, tt.rankTo)
 		}
 	}
 }
@@ -58,8 +59,10 @@ func TestOrder(t *testing.T) {
 	offered := []storage.Entry{
 		{URL: mustURL(t, "http://a.test/deep"), Source: storage.SourceLink, Depth: 3},
 		{URL: mustURL(t, "http://a.test/near"), Source: storage.SourceLink, Depth: 1},
-		{URL: mustURL(t, "http://a.test/low"), Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(0.1), Depth: 1},
-		{URL: mustURL(t, "http://a.test/high"), Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(0.9), Depth: 1},
+		{URL: mustURL(t, "http://a.test/low"), Source: storage.SourceSitemap,
+			PriorityRank: frontier.PriorityRank(0.1), Depth: 1},
+		{URL: mustURL(t, "http://a.test/high"), Source: storage.SourceSitemap,
+			PriorityRank: frontier.PriorityRank(0.9), Depth: 1},
 		{URL: mustURL(t, "http://a.test/seed"), Source: storage.SourceSeed},
 	}
 	backwards := func(e *storage.Entry) {
@@ -106,7 +109,8 @@ func TestNextAwaitingRevisit(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := time.Now().Add(day)
-			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: first}); err != nil {
+			if err := f.Ack(t.Context(),
+				storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: first}); err != nil {
 				t.Fatal(err)
 			}
 			_, err = f.Next(t.Context())
@@ -114,7 +118,8 @@ func TestNextAwaitingRevisit(t *testing.T) {
 			switch {
 			case wait && (err != nil || !time.Now().Equal(first)):
 				t.Errorf("%v at %v, want the lease at %v", err, time.Now(), first)
-			case !wait && (!errors.Is(err, frontier.ErrOnlyRevisitsLeft) || !errors.As(err, &awaiting) || !awaiting.FirstRevisit.Equal(first)):
+			case !wait && (!errors.Is(err, frontier.ErrOnlyRevisitsLeft) || !errors.As(err, &awaiting) ||
+				!awaiting.FirstRevisit.Equal(first)):
 				t.Errorf("%v, want ErrOnlyRevisitsLeft until %v", err, first)
 			}
 		})
@@ -165,7 +170,8 @@ func TestReleaseHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			ackDone(t, f, l, 0)
-			if host, waited := l.URL.Origin().Host(), time.Since(begin); (host == "b.test") != (i == 2) || i < 2 && waited > 0 || i == 2 && waited != time.Hour {
+			if host, waited := l.URL.Origin().Host(), time.Since(begin); (host == "b.test") != (i == 2) ||
+				i < 2 && waited > 0 || i == 2 && waited != time.Hour {
 				t.Errorf("%s was leased after %v", host, waited)
 			}
 		}
@@ -191,7 +197,8 @@ func TestRescheduleModified(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.VisitHistorySummary = &storage.VisitHistorySummary{VisitedAt: visited}
-			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: visited.Add(day)}); err != nil {
+			if err := f.Ack(t.Context(),
+				storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: visited.Add(day)}); err != nil {
 				t.Fatal(err)
 			}
 		}

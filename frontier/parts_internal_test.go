@@ -28,7 +28,8 @@ func TestHostLimiter(t *testing.T) {
 		refused := 0
 		in, err := h.filter(t.Context(), func(storage.Entry, error) { refused++ },
 			linkEntries(t, "http://a.test/", "http://www.a.test/", "http://b.test/"))
-		if err != nil || len(in) != 2 || in[0].URL.Origin().Host() != "a.test" || in[1].URL.Origin().Host() != "b.test" || refused != 1 {
+		if err != nil || len(in) != 2 || in[0].URL.Origin().Host() != "a.test" ||
+			in[1].URL.Origin().Host() != "b.test" || refused != 1 {
 			t.Errorf("%d entries, %d refused, %v: want a.test and b.test", len(in), refused, err)
 		}
 	}
@@ -38,7 +39,8 @@ func TestHostLimiter(t *testing.T) {
 	low := false
 	h.isMemoryLow = func() bool { return low }
 	for _, low = range []bool{false, true} {
-		if refusal, err := h.refusalOf(t.Context(), parseURL(t, "http://c.test/")); err != nil || (refusal != nil) != low {
+		if refusal, err := h.refusalOf(t.Context(), parseURL(t, "http://c.test/")); err != nil ||
+			(refusal != nil) != low {
 			t.Errorf("memory is low: %v: a new host is refused by %v, %v", low, refusal, err)
 		}
 	}
@@ -51,7 +53,8 @@ func TestPatternLimiter(t *testing.T) {
 	store := memory.New(memory.Config{})
 	addURLs(t, store, "http://a.test/p/0")
 	l := urlsPerPatternLimiter{maxURLs: 2, seen: store, refusals: &refusals}
-	entries := linkEntries(t, "http://a.test/p/0", "http://a.test/p/1", "http://a.test/p/2", "http://a.test/p/3", "http://a.test/q", "http://b.test/p/3")
+	entries := linkEntries(t, "http://a.test/p/0", "http://a.test/p/1", "http://a.test/p/2", "http://a.test/p/3",
+		"http://a.test/q", "http://b.test/p/3")
 	in, err := l.filter(t.Context(), entries)
 	var got []string
 	for _, e := range in {
@@ -78,7 +81,8 @@ func TestRefusalCounter(t *testing.T) {
 			}
 		}
 		list, err := LoadRefusalCounts(t.Context(), store)
-		want := RefusalCount{Host: "a.test", Reason: DeepPath, Count: int64(run), Why: "too deep", Example: "http://a.test/"}
+		want := RefusalCount{Host: "a.test", Reason: DeepPath, Count: int64(run),
+			Why: "too deep", Example: "http://a.test/"}
 		if err != nil || len(list) != 1 || list[0] != want || reported != run {
 			t.Errorf("%+v, %v, %d reported; want %+v", list, err, reported, want)
 		}
@@ -93,7 +97,8 @@ func TestHTTPSUpgradeTracker(t *testing.T) {
 	want := func(tracker *httpsUpgradeTracker, want decorum.URL) {
 		t.Helper()
 		e := storage.Entry{URL: page}
-		if err := tracker.upgradeEntry(t.Context(), &e); err != nil || e.URL != want || e.HTTPSUpgradeTried != (want == secure) {
+		if err := tracker.upgradeEntry(t.Context(), &e); err != nil || e.URL != want ||
+			e.HTTPSUpgradeTried != (want == secure) {
 			t.Errorf("the entry is of %v (tried: %v), %v; want %v", e.URL, e.HTTPSUpgradeTried, err, want)
 		}
 	}

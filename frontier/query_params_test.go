@@ -33,10 +33,12 @@ func TestParamCleaner(t *testing.T) {
 		{"drop", frontier.ParamRules{Drop: []string{"ref"}}, "/p?ref=1&a=1&ref&reference=2", "/p?a=1&reference=2"},
 		{"drop all there is", frontier.ParamRules{Drop: []string{"ref"}}, "/p?ref=1", "/p"},
 		{"drop by prefix", frontier.ParamRules{Drop: []string{"utm_*"}}, "/p?utm_source=x&utm_=y&utm=z", "/p?utm=z"},
-		{"drop by suffix and middle", frontier.ParamRules{Drop: []string{"*id", "a*b*c"}}, "/?sid=1&id=2&idx=3&abc=4&axbxc=5&acb=6", "/?idx=3&acb=6"},
+		{"drop by suffix and middle", frontier.ParamRules{Drop: []string{"*id", "a*b*c"}},
+			"/?sid=1&id=2&idx=3&abc=4&axbxc=5&acb=6", "/?idx=3&acb=6"},
 		{"a star takes nothing twice", frontier.ParamRules{Drop: []string{"ab*ba"}}, "/?aba=1&abba=2", "/?aba=1"},
 		{"keep", frontier.ParamRules{Keep: []string{"id"}}, "/p?x=1&id=2&y=3", "/p?id=2"},
-		{"keep goes before drop", frontier.ParamRules{Drop: []string{"s*"}, Keep: []string{"s"}}, "/p?s=1&sid=2&x=3", "/p?s=1&x=3"},
+		{"keep goes before drop", frontier.ParamRules{Drop: []string{"s*"}, Keep: []string{"s"}},
+			"/p?s=1&sid=2&x=3", "/p?s=1&x=3"},
 		{"sort", frontier.ParamRules{Sort: true}, "/p?b=2&a=2&a=1&aa", "/p?a=2&a=1&aa&b=2"},
 		{"case counts", frontier.ParamRules{Drop: []string{"Ref"}}, "/p?ref=1", "/p?ref=1"},
 		{"names are as in URLs", frontier.ParamRules{Drop: []string{"é"}}, "/p?%C3%A9=1", "/p"},
@@ -46,8 +48,10 @@ func TestParamCleaner(t *testing.T) {
 		{"segment by name", frontier.ParamRules{}, "/PHPSESSID=0af/p", "/p"},
 		{"the last segment", frontier.ParamRules{}, "/p/sid=7af09b21", "/p/"},
 		{"the only segment", frontier.ParamRules{}, "/;jsessionid=1", "/"},
-		{"no session", frontier.ParamRules{}, "/sid/sid=/;sid/(S())/(Songs)/session=1", "/sid/sid=/;sid/(S())/(Songs)/session=1"},
-		{"short ids of other things", frontier.ParamRules{}, "/stations/sid=1042/x;sid=7", "/stations/sid=1042/x;sid=7"},
+		{"no session", frontier.ParamRules{}, "/sid/sid=/;sid/(S())/(Songs)/session=1",
+			"/sid/sid=/;sid/(S())/(Songs)/session=1"},
+		{"short ids of other things", frontier.ParamRules{}, "/stations/sid=1042/x;sid=7",
+			"/stations/sid=1042/x;sid=7"},
 		{"queries are for rules", frontier.ParamRules{}, "/p?sid=1", "/p?sid=1"},
 	} {
 		p, u := mustParamCleaner(t, tt.rules), mustURL(t, "http://a.test"+tt.path)
@@ -63,11 +67,13 @@ func TestParamCleaner(t *testing.T) {
 	u := mustURL(t, "http://a.test/;jsessionid=1/?b=1&ref=2&a=3")
 	_, changes := mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).CleanURLAndExplain(u)
 	if diff := cmp.Diff([]frontier.AppliedCleaningRule{
-		{Removed: ";jsessionid=1", Rule: "session id in the path"}, {Removed: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
+		{Removed: ";jsessionid=1", Rule: "session id in the path"},
+		{Removed: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
 	}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if got := (*frontier.ParamCleaner)(nil).CleanURL(mustURL(t, "http://a.test/x;jsessionid=1?b&a")); got.PathAndQuery() != "/x?b&a" {
+	if got := (*frontier.ParamCleaner)(nil).CleanURL(mustURL(t,
+		"http://a.test/x;jsessionid=1?b&a")); got.PathAndQuery() != "/x?b&a" {
 		t.Errorf("without rules: %s", got)
 	}
 	for _, bad := range []string{"", "a=b", "a&b", "a#b"} {
@@ -79,7 +85,8 @@ func TestParamCleaner(t *testing.T) {
 
 // FuzzParamCleaner: CleanURL is idempotent and keeps the origin.
 func FuzzParamCleaner(f *testing.F) {
-	for _, s := range []string{"http://a.test/;sid=1;sid=2/(S(a))/(S(b))?b&a&ref", "http://a.test//sid=1//?&&a=&=", "http://a.test/(S(sid=1))?*=1"} {
+	for _, s := range []string{"http://a.test/;sid=1;sid=2/(S(a))/(S(b))?b&a&ref", "http://a.test//sid=1//?&&a=&=",
+		"http://a.test/(S(sid=1))?*=1"} {
 		f.Add(s, "ref", "a*", true)
 	}
 	f.Fuzz(func(t *testing.T, s, drop, keep string, sort bool) {
@@ -102,8 +109,10 @@ func FuzzParamCleaner(f *testing.F) {
 // was first found under is kept.
 func TestDiscoverRewrites(t *testing.T) {
 	store := memory.New(memory.Config{})
-	f := frontier.New(store, frontier.Config{ParamCleaner: mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}})})
-	if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
+	f := frontier.New(store, frontier.Config{ParamCleaner: mustParamCleaner(t,
+		frontier.ParamRules{Drop: []string{"ref"}})})
+	if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2",
+		"http://a.test/p"); n != 1 {
 		t.Errorf("%d pages, want 1", n)
 	}
 	l, err := f.Next(t.Context())
@@ -139,7 +148,8 @@ func TestUpgradeURL(t *testing.T) {
 		want string // scheme of later links
 	}{
 		{func() { answered("http://a.test/a", true, false); answered("http://a.test/b", true, false) }, "http"},
-		{func() { answered("http://a.test/c", false, false); answered("http://a.test/d", true, false) }, "http"}, // interrupts the redirects in a row
+		// interrupts the redirects in a row
+		{func() { answered("http://a.test/c", false, false); answered("http://a.test/d", true, false) }, "http"},
 		{func() { answered("http://a.test/e", true, false); answered("http://a.test/f", true, false) }, "https"},
 		{func() { answered("https://a.test/e", false, false) }, "https"},
 		{func() { answered("https://a.test:8443/e", false, true) }, "https"},
@@ -161,12 +171,14 @@ func TestUpgradeURL(t *testing.T) {
 		answered("http://a.test/x", true, false)
 		answered("http://a.test:8080/x", true, false)
 	}
-	for origin, want := range map[string]string{"http://b.test": "http://b.test", "http://a.test:8080": "http://a.test:8080", "https://a.test": "https://a.test"} {
+	for origin, want := range map[string]string{"http://b.test": "http://b.test",
+		"http://a.test:8080": "http://a.test:8080", "https://a.test": "https://a.test"} {
 		if got := queuedAs(origin); got != want {
 			t.Errorf("%s is queued as %s", origin, got)
 		}
 	}
-	if discoverURLs(t, f, storage.SourceLink, "http://a.test/new", "https://a.test/new") != 1 || f.HTTPSUpgradeCount() != 1 {
+	if discoverURLs(t, f, storage.SourceLink, "http://a.test/new", "https://a.test/new") != 1 ||
+		f.HTTPSUpgradeCount() != 1 {
 		t.Errorf("%d upgrades, want 1", f.HTTPSUpgradeCount())
 	}
 }
@@ -180,7 +192,8 @@ func TestUpgradeURLWithinScope(t *testing.T) {
 		"exclude": {Exclude: []*regexp.Regexp{regexp.MustCompile(`^https:`)}},
 	} {
 		store := memory.New(memory.Config{})
-		f := frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})})
+		f := frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg,
+			[]decorum.URL{mustURL(t, "http://a.test/")})})
 		for range 3 {
 			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://a.test/account"), true, false); err != nil {
 				t.Fatal(err)
@@ -203,12 +216,14 @@ func TestUpgradeURLByOrigin(t *testing.T) {
 			}
 		}
 	}
-	for answered, want := range map[string]string{"https://a.test:8443/": "https://a.test/x", "https://b.test./": "http://b.test./x"} {
+	for answered, want := range map[string]string{"https://a.test:8443/": "https://a.test/x",
+		"https://b.test./": "http://b.test./x"} {
 		if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, answered), false, true); err != nil {
 			t.Fatal(err)
 		}
 		link := "http://" + want[strings.Index(want, "//")+2:]
-		if got, err := f.UpgradeIfOriginMovedToHTTPS(t.Context(), mustURL(t, link)); err != nil || got.String() != want {
+		if got, err := f.UpgradeIfOriginMovedToHTTPS(t.Context(), mustURL(t, link)); err != nil ||
+			got.String() != want {
 			t.Errorf("after %s failed, %s is queued as %s (%v), want %s", answered, link, got, err, want)
 		}
 	}

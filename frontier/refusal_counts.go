@@ -79,7 +79,8 @@ func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 // names it.
 func (s *refusalCounter) countSessionIDRemoval(found decorum.URL) {
 	s.countOne(RefusalCount{
-		Host: found.Origin().Host(), Reason: SessionID, Why: "a session ID was removed from the path", Example: found.String(),
+		Host: found.Origin().Host(), Reason: SessionID,
+		Why: "a session ID was removed from the path", Example: found.String(),
 	})
 }
 
@@ -187,5 +188,6 @@ func loadRefusalCounts(ctx context.Context, notes storage.Notes, name string) (l
 
 // compareByCount orders the highest count first.
 func (s *RefusalCount) compareByCount(t *RefusalCount) int {
-	return cmp.Or(cmp.Compare(t.Count, s.Count), strings.Compare(s.Host, t.Host), strings.Compare(string(s.Reason), string(t.Reason)))
+	return cmp.Or(cmp.Compare(t.Count, s.Count), strings.Compare(s.Host, t.Host),
+		strings.Compare(string(s.Reason), string(t.Reason)))
 }

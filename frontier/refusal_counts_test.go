@@ -16,7 +16,8 @@ import (
 // counts is bounded.
 func TestRefusalsAreSaved(t *testing.T) {
 	store := memory.New(memory.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1},
+		[]decorum.URL{mustURL(t, "http://a.test/")})}
 	save := func(f *frontier.Frontier) {
 		t.Helper()
 		if err := f.SaveRefusalAndSessionIDCounts(t.Context()); err != nil {
@@ -25,7 +26,8 @@ func TestRefusalsAreSaved(t *testing.T) {
 	}
 	for range 2 {
 		f := frontier.New(store, cfg)
-		discoverURLs(t, f, storage.SourceLink, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c", "http://b.test/", "http://c.test/")
+		discoverURLs(t, f, storage.SourceLink, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c",
+			"http://b.test/", "http://c.test/")
 		save(f)
 		discoverURLs(t, f, storage.SourceLink, "http://a.test/?a&d")
 		save(f)
@@ -68,10 +70,12 @@ func TestSessionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := frontier.Config{ParamCleaner: params,
-		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope}, []decorum.URL{mustURL(t, "http://a.test/")})}
+		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope},
+			[]decorum.URL{mustURL(t, "http://a.test/")})}
 	for run := range 2 {
 		f := frontier.New(store, cfg)
-		discoverURLs(t, f, storage.SourceLink, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
+		discoverURLs(t, f, storage.SourceLink, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run),
+			"http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
 			"http://a.test/p?ref=2", "http://a.test/p;jsessionid=", "http://elsewhere.test/p;jsessionid=1")
 		if err := f.SaveRefusalAndSessionIDCounts(t.Context()); err != nil {
 			t.Fatal(err)

@@ -116,7 +116,8 @@ func (r RevisitPolicy) Plan(before *storage.VisitHistorySummary, s PageObservati
 }
 
 // summaryAndDelay returns RevisitPlan.Summary and RevisitPlan.Delay for Plan.
-func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary, s PageObservation) (storage.VisitHistorySummary, time.Duration) {
+func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
+	s PageObservation) (storage.VisitHistorySummary, time.Duration) {
 	if before == nil {
 		before = &storage.VisitHistorySummary{}
 	}
@@ -158,7 +159,8 @@ func addVisitComparison(p *storage.VisitHistorySummary, elapsed time.Duration, c
 		p.ChangedVisits++
 	}
 	if p.ComparedVisits >= maxObservations {
-		p.ComparedVisits, p.ChangedVisits, p.TotalComparedInterval = p.ComparedVisits/2, p.ChangedVisits/2, p.TotalComparedInterval/2
+		p.ComparedVisits, p.ChangedVisits, p.TotalComparedInterval = p.ComparedVisits/2,
+			p.ChangedVisits/2, p.TotalComparedInterval/2
 	}
 }
 

@@ -34,12 +34,16 @@ func TestPlanChanged(t *testing.T) {
 		{"304", page(1, `"a"`, ""), frontier.PageObservation{Status: 304, ETag: `"b"`}, false},
 		{"same body", page(1, "", ""), frontier.PageObservation{Status: 200, Hash: 1}, false},
 		{"other body", page(1, "", ""), frontier.PageObservation{Status: 200, Hash: 2}, true},
-		{"same body, new validators", page(1, `"a"`, "x"), frontier.PageObservation{Status: 200, Hash: 1, ETag: `"b"`, LastModified: "y"}, false},
-		{"other body, old validators", page(1, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, ETag: `"a"`}, true},
-		{"no body, same ETag", page(0, `"a"`, "x"), frontier.PageObservation{Status: 200, ETag: `"a"`, LastModified: "y"}, false},
+		{"same body, new validators", page(1, `"a"`, "x"),
+			frontier.PageObservation{Status: 200, Hash: 1, ETag: `"b"`, LastModified: "y"}, false},
+		{"other body, old validators", page(1, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, ETag: `"a"`},
+			true},
+		{"no body, same ETag", page(0, `"a"`, "x"),
+			frontier.PageObservation{Status: 200, ETag: `"a"`, LastModified: "y"}, false},
 		{"no body, other ETag", page(0, `W/"a"`, ""), frontier.PageObservation{Status: 200, ETag: `W/"b"`}, true},
 		{"no body, other date", page(0, "", "x"), frontier.PageObservation{Status: 200, LastModified: "y"}, true},
-		{"nothing to compare", page(0, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, LastModified: "y"}, false},
+		{"nothing to compare", page(0, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, LastModified: "y"},
+			false},
 	} {
 		if got := weekly.Plan(&tt.before, tt.now).Changed; got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
@@ -54,7 +58,8 @@ func TestPlanGiveUp(t *testing.T) {
 	for i, tt := range []struct {
 		status             int
 		comparable, giveUp bool
-	}{{200, false, false}, {404, false, false}, {410, false, false}, {200, true, false}, {404, false, false}, {404, false, false}, {410, false, true}} {
+	}{{200, false, false}, {404, false, false}, {410, false, false}, {200, true, false}, {404, false, false},
+		{404, false, false}, {410, false, true}} {
 		plan := weekly.Plan(before, frontier.PageObservation{At: epoch, Status: tt.status})
 		if plan.IsComparable != tt.comparable || plan.GiveUp != tt.giveUp || plan.Changed {
 			t.Errorf("visit %d: %+v, want %+v", i, plan, tt)
@@ -65,7 +70,9 @@ func TestPlanGiveUp(t *testing.T) {
 
 // TestUpdateHistory checks the summary after a visit.
 func TestUpdateHistory(t *testing.T) {
-	before := storage.VisitHistorySummary{VisitedAt: epoch, Status: 200, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, SitemapLastmod: epoch, ConsecutiveMissing: 2}
+	before := storage.VisitHistorySummary{VisitedAt: epoch, Status: 200, ETag: `"a"`, LastModified: "x", BodyHash: 7,
+		ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day,
+		SitemapLastmod: epoch, ConsecutiveMissing: 2}
 	at := epoch.Add(day)
 	for _, tt := range []struct {
 		name     string
@@ -73,13 +80,17 @@ func TestUpdateHistory(t *testing.T) {
 		want     storage.VisitHistorySummary
 	}{
 		{"unchanged", frontier.PageObservation{At: at, Status: 304},
-			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"a"`, LastModified: "x", BodyHash: 7,
+				ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
 		{"unchanged, with a new validator", frontier.PageObservation{At: at, Status: 304, ETag: `"b"`},
-			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"b"`, LastModified: "x", BodyHash: 7, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"b"`, LastModified: "x", BodyHash: 7,
+				ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
 		{"changed", frontier.PageObservation{At: at, Status: 200, Hash: 8, LastModified: "y"},
-			storage.VisitHistorySummary{VisitedAt: at, Status: 200, LastModified: "y", BodyHash: 8, ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: 3 * day}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 200, LastModified: "y", BodyHash: 8, ComparedVisits: 3,
+				ChangedVisits: 2, TotalComparedInterval: 3 * day}},
 		{"missing: no observation", frontier.PageObservation{At: at, Status: 404, ETag: `"404"`, Hash: 9},
-			storage.VisitHistorySummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1,
+				TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
 	} {
 		if got := adaptive.Plan(&before, tt.observed).Summary; got != tt.want {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)
@@ -98,7 +109,8 @@ func TestUpdateHistory(t *testing.T) {
 func TestRevisitDelays(t *testing.T) {
 	middle := time.Duration(math.Sqrt(float64(hour) * float64(30*day)))
 	seen := func(n, x int, span time.Duration) *storage.VisitHistorySummary {
-		return &storage.VisitHistorySummary{VisitedAt: epoch, BodyHash: 1, ComparedVisits: n, ChangedVisits: x, TotalComparedInterval: span}
+		return &storage.VisitHistorySummary{VisitedAt: epoch, BodyHash: 1, ComparedVisits: n, ChangedVisits: x,
+			TotalComparedInterval: span}
 	}
 	same, other := frontier.PageObservation{Status: 200, Hash: 1}, frontier.PageObservation{Status: 200, Hash: 2}
 	gone := frontier.PageObservation{Status: 410}
@@ -170,7 +182,8 @@ func TestDelayIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	number := func() int64 { return r.Int64() >> r.IntN(64) * int64(r.IntN(3)-1) }
 	for range 100_000 {
-		p := storage.VisitHistorySummary{VisitedAt: epoch.Add(time.Duration(number())), ComparedVisits: int(number()), ChangedVisits: int(number()),
+		p := storage.VisitHistorySummary{VisitedAt: epoch.Add(time.Duration(number())), ComparedVisits: int(number()),
+			ChangedVisits:         int(number()),
 			TotalComparedInterval: time.Duration(number()), ConsecutiveMissing: r.IntN(80) - 9, BodyHash: r.Uint64N(3)}
 		s := frontier.PageObservation{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
 		if delay := adaptive.Plan(&p, s).Delay; delay < hour || delay > 30*day {

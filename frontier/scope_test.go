@@ -32,29 +32,43 @@ func TestScope(t *testing.T) {
 	}{
 		{"host is the default", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 1, ""},
 		{"host takes in any scheme and port", frontier.ScopeConfig{}, "http://www.example.co.uk:8080/a", 1, ""},
-		{"host leaves out a sister", frontier.ScopeConfig{}, "https://shop.example.co.uk/a", 1, "another host than the seeds'"},
-		{"host leaves out a suffix trick", frontier.ScopeConfig{}, "https://www.example.co.uk.evil.test/", 1, "another host than the seeds'"},
-		{"origin leaves out another port", frontier.ScopeConfig{Mode: frontier.OriginScope}, "https://www.example.co.uk:8443/", 1, "another origin than the seeds'"},
-		{"origin leaves out another scheme", frontier.ScopeConfig{Mode: frontier.OriginScope}, "http://www.example.co.uk/", 1, "another origin than the seeds'"},
+		{"host leaves out a sister", frontier.ScopeConfig{}, "https://shop.example.co.uk/a", 1,
+			"another host than the seeds'"},
+		{"host leaves out a suffix trick", frontier.ScopeConfig{}, "https://www.example.co.uk.evil.test/", 1,
+			"another host than the seeds'"},
+		{"origin leaves out another port", frontier.ScopeConfig{Mode: frontier.OriginScope},
+			"https://www.example.co.uk:8443/", 1, "another origin than the seeds'"},
+		{"origin leaves out another scheme", frontier.ScopeConfig{Mode: frontier.OriginScope},
+			"http://www.example.co.uk/", 1, "another origin than the seeds'"},
 		{"origin", frontier.ScopeConfig{Mode: frontier.OriginScope}, "https://www.example.co.uk:443/", 1, ""},
-		{"domain takes in a sister", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://shop.example.co.uk/", 1, ""},
-		{"domain knows public suffixes", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://other.co.uk/", 1, "another domain than the seeds'"},
-		{"domain leaves out an address", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://192.0.2.1/", 1, "another domain than the seeds'"},
+		{"domain takes in a sister", frontier.ScopeConfig{Mode: frontier.DomainScope},
+			"https://shop.example.co.uk/", 1, ""},
+		{"domain knows public suffixes", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://other.co.uk/", 1,
+			"another domain than the seeds'"},
+		{"domain leaves out an address", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://192.0.2.1/", 1,
+			"another domain than the seeds'"},
 		{"any", frontier.ScopeConfig{Mode: frontier.AnyScope}, "https://other.test/", 1, ""},
 		{"the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 32, ""},
 		{"beyond the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 33, "deeper than 32 links"},
 		{"depth", frontier.ScopeConfig{MaxDepth: 2}, "https://www.example.co.uk/a", 3, "deeper than 2 links"},
 		{"seeds only", frontier.ScopeConfig{MaxDepth: -1}, "https://www.example.co.uk/a", 1, "deeper than 0 links"},
 		{"a seed of seeds only", frontier.ScopeConfig{MaxDepth: -1}, "https://www.example.co.uk/a", 0, ""},
-		{"URL length", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 5), 1, "longer than 30 bytes"},
-		{"URL length, just", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 4), 1, ""},
+		{"URL length", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 5),
+			1, "longer than 30 bytes"},
+		{"URL length, just", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" +
+			strings.Repeat("a", 4), 1, ""},
 		{"included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/docs/x", 1, ""},
-		{"not included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/news", 1, "matches no include pattern"},
-		{"ftp is off by default", frontier.ScopeConfig{}, "ftp://www.example.co.uk/a", 1, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"},
+		{"not included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/news", 1,
+			"matches no include pattern"},
+		{"ftp is off by default", frontier.ScopeConfig{}, "ftp://www.example.co.uk/a", 1,
+			"ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"},
 		{"ftp", frontier.ScopeConfig{AllowFTP: true}, "ftp://www.example.co.uk/a", 1, ""},
-		{"ftp elsewhere", frontier.ScopeConfig{AllowFTP: true}, "ftp://ftp.example.co.uk/a", 1, "another host than the seeds'"},
-		{"excluded", frontier.ScopeConfig{Exclude: pdf}, "https://www.example.co.uk/a.pdf", 1, "matches an exclude pattern"},
-		{"exclude beats include", frontier.ScopeConfig{Include: docs, Exclude: pdf}, "https://www.example.co.uk/docs/a.pdf", 1, "matches an exclude pattern"},
+		{"ftp elsewhere", frontier.ScopeConfig{AllowFTP: true}, "ftp://ftp.example.co.uk/a", 1,
+			"another host than the seeds'"},
+		{"excluded", frontier.ScopeConfig{Exclude: pdf}, "https://www.example.co.uk/a.pdf", 1,
+			"matches an exclude pattern"},
+		{"exclude beats include", frontier.ScopeConfig{Include: docs, Exclude: pdf},
+			"https://www.example.co.uk/docs/a.pdf", 1, "matches an exclude pattern"},
 	}
 	seeds := []decorum.URL{mustURL(t, "https://www.example.co.uk/")}
 	for _, tt := range tests {
@@ -74,7 +88,8 @@ func TestScope(t *testing.T) {
 }
 
 func TestParseScopeMode(t *testing.T) {
-	for _, w := range []frontier.ScopeMode{frontier.OriginScope, frontier.HostScope, frontier.DomainScope, frontier.AnyScope} {
+	for _, w := range []frontier.ScopeMode{frontier.OriginScope, frontier.HostScope,
+		frontier.DomainScope, frontier.AnyScope} {
 		if got, err := frontier.ParseScopeMode(w.String()); err != nil || got != w {
 			t.Errorf("%v: %v, %v", w, got, err)
 		}
@@ -89,7 +104,8 @@ func TestScopeOfSeedOnFTP(t *testing.T) {
 	seeds := []decorum.URL{mustURL(t, "https://www.example.test/"), mustURL(t, "ftp://ftp.example.test/")}
 	s := frontier.NewScope(frontier.ScopeConfig{}, seeds)
 	for url, want := range map[string]bool{
-		"ftp://ftp.example.test/a": true, "ftp://www.example.test/a": true, "https://ftp.example.test/": true, "ftp://other.test/": false,
+		"ftp://ftp.example.test/a": true, "ftp://www.example.test/a": true, "https://ftp.example.test/": true,
+		"ftp://other.test/": false,
 	} {
 		if err := s.Check(storage.Entry{URL: mustURL(t, url)}); (err == nil) != want {
 			t.Errorf("%s: %v", url, err)

@@ -29,5 +29,6 @@ func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddOutc
 // offered recently and would still be queued under the same URL. It uses memory only: false means
 // that Discover must decide.
 func (f *Frontier) WasRecentlyOffered(u decorum.URL) bool {
-	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) && f.httpsUpgrades.isKnownToStayHTTP(u)
+	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) &&
+		f.httpsUpgrades.isKnownToStayHTTP(u)
 }

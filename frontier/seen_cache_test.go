@@ -16,8 +16,10 @@ import (
 // refused URL and a request other than GET are not, because they may be queued later.
 func TestRecentlyOffered(t *testing.T) {
 	store := memory.New(memory.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
-	a, b, third, deep := mustURL(t, "http://a.test/a?sid=1"), mustURL(t, "http://a.test/b"), mustURL(t, "http://a.test/c"), mustURL(t, "http://b.test/")
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope,
+		MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
+	a, b, third, deep := mustURL(t, "http://a.test/a?sid=1"), mustURL(t, "http://a.test/b"),
+		mustURL(t, "http://a.test/c"), mustURL(t, "http://b.test/")
 	posted, hop := mustURL(t, "http://c.test/form"), mustURL(t, "http://d.test/robots.txt")
 	for _, run := range []string{"new", "known"} {
 		f := frontier.New(store, cfg)
@@ -25,8 +27,10 @@ func TestRecentlyOffered(t *testing.T) {
 			t.Errorf("%s: a URL that was not offered is remembered", run)
 		}
 		for _, e := range []storage.Entry{
-			{URL: a, Source: storage.SourceSeed}, {URL: b, Source: storage.SourceLink}, {URL: third, Source: storage.SourceLink}, {URL: deep, Source: storage.SourceLink, Depth: 4},
-			{URL: posted, Source: storage.SourceLink, Request: &storage.NonGETRequest{Method: "POST"}}, {URL: hop, Source: storage.SourcePrerequisite, RobotsFor: b.Origin()},
+			{URL: a, Source: storage.SourceSeed}, {URL: b, Source: storage.SourceLink},
+			{URL: third, Source: storage.SourceLink}, {URL: deep, Source: storage.SourceLink, Depth: 4},
+			{URL: posted, Source: storage.SourceLink, Request: &storage.NonGETRequest{Method: "POST"}},
+			{URL: hop, Source: storage.SourcePrerequisite, RobotsFor: b.Origin()},
 		} {
 			if _, err := f.Discover(t.Context(), e); err != nil {
 				t.Fatal(err)
@@ -35,7 +39,8 @@ func TestRecentlyOffered(t *testing.T) {
 		if !f.WasRecentlyOffered(a) || !f.WasRecentlyOffered(b) {
 			t.Errorf("%s: a queued URL is not remembered", run)
 		}
-		if f.WasRecentlyOffered(third) || f.WasRecentlyOffered(deep) || f.WasRecentlyOffered(posted) || f.WasRecentlyOffered(hop) {
+		if f.WasRecentlyOffered(third) || f.WasRecentlyOffered(deep) || f.WasRecentlyOffered(posted) ||
+			f.WasRecentlyOffered(hop) {
 			t.Errorf("%s: a URL that was not queued as a page is remembered", run)
 		}
 	}
@@ -44,9 +49,12 @@ func TestRecentlyOffered(t *testing.T) {
 // TestNoLongerRecentlyOffered: a link must be offered again if it would now be queued as another
 // URL, because its origin's cleaning rules have changed or the origin has moved to https.
 func TestNoLongerRecentlyOffered(t *testing.T) {
-	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"), mustURL(t, "http://b.test:8080/p")
+	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"),
+		mustURL(t, "http://b.test:8080/p")
 	clean := func(u decorum.URL) decorum.URL { return u }
-	f := frontier.New(memory.New(memory.Config{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL { return clean(u) }})
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL {
+		return clean(u)
+	}})
 	all := []decorum.URL{session, moved, other}
 	for _, u := range all {
 		discoverURLs(t, f, storage.SourceLink, u.String())
@@ -91,7 +99,8 @@ func BenchmarkRecentlyOffered(b *testing.B) {
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	links := make([]storage.Entry, 50)
 	for i := range links {
-		links[i] = storage.Entry{URL: mustURL(b, fmt.Sprintf("http://a.test/section/page-%d.html", i)), Source: storage.SourceLink}
+		links[i] = storage.Entry{URL: mustURL(b, fmt.Sprintf("http://a.test/section/page-%d.html", i)),
+			Source: storage.SourceLink}
 	}
 	if _, err := f.Discover(context.Background(), links...); err != nil {
 		b.Fatal(err)

@@ -74,7 +74,8 @@ func (c *ScopeConfig) isFarYear(year int, kind yearCertainty) bool {
 	case kind == namedYear:
 		return year > last || year < firstCalendarYear
 	default:
-		return year > last && year <= last+trapYearsAfter || year < firstCalendarYear && year >= firstCalendarYear-trapYearsBefore
+		return year > last && year <= last+trapYearsAfter || year < firstCalendarYear &&
+			year >= firstCalendarYear-trapYearsBefore
 	}
 }
 

@@ -69,7 +69,8 @@ func TestTraps(t *testing.T) {
 	} {
 		cfg := tt.cfg
 		cfg.CurrentYear = year
-		err := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")}).Check(storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)})
+		err := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")}).Check(
+			storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)})
 		switch {
 		case tt.reason == "" && err != nil:
 			t.Errorf("%s: %v", tt.path, err)
@@ -91,7 +92,8 @@ func TestTraps(t *testing.T) {
 		}
 	}
 	// Without CurrentYear no calendar is refused.
-	if err := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
+	if err := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope},
+		nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -133,7 +135,8 @@ func TestRepeats(t *testing.T) {
 			cfg := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxPathRepeats: maxRepeats}
 			err := frontier.NewScope(cfg, nil).Check(u)
 			if refused := err != nil && frontier.RefusalReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > maxRepeats) || refused != (err != nil) {
-				t.Errorf("%s with MaxPathRepeats %d: %v, want it to count as %d times", tt.path, maxRepeats, err, tt.times)
+				t.Errorf("%s with MaxPathRepeats %d: %v, want it to count as %d times",
+					tt.path, maxRepeats, err, tt.times)
 			}
 		}
 	}
@@ -191,7 +194,8 @@ func numberedURLs(from, to int, format string) (urls []string) {
 // found. URLs of seeds and sitemaps are queued beyond the limit.
 func TestPatternLimit(t *testing.T) {
 	store := memory.New(memory.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope,
+		MaxURLsPerPattern: 10}, nil)}
 	f := frontier.New(store, cfg)
 	const days = "http://a.test/day/%d"
 	for range 3 {
@@ -205,7 +209,8 @@ func TestPatternLimit(t *testing.T) {
 	if got := f.RefusalsByReason()[frontier.TooManyPatternURLs]; got != 90 {
 		t.Errorf("%d URLs were refused, want 90", got)
 	}
-	for _, same := range []string{"http://a.test/day/x", "http://a.test/day/1/x", "http://b.test/day/1", "https://b.test/day/1"} {
+	for _, same := range []string{"http://a.test/day/x", "http://a.test/day/1/x",
+		"http://b.test/day/1", "https://b.test/day/1"} {
 		if n := discoverURLs(t, f, storage.SourceLink, same); n != 1 {
 			t.Errorf("%s was not added", same)
 		}
@@ -224,7 +229,8 @@ func TestPatternLimit(t *testing.T) {
 // TestHostLimit: the URLs of a host are limited over all runs together.
 func TestHostLimit(t *testing.T) {
 	store := memory.New(memory.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 10},
+		nil)}
 	f := frontier.New(store, cfg)
 	word := func(i int) string { return fmt.Sprintf("http://a.test/%s", strings.Repeat("x", i+1)) }
 	for i := range 8 {
@@ -259,7 +265,8 @@ func TestPatternsAreBounded(t *testing.T) {
 	const words = "abcdefghijklmnopqrstuvwxyz"
 	var others []string
 	for i := range 110_000 {
-		others = append(others, fmt.Sprintf("http://a.test/%c%c%c%c/1", words[i%26], words[i/26%26], words[i/676%26], words[i/17576%26]))
+		others = append(others, fmt.Sprintf("http://a.test/%c%c%c%c/1", words[i%26], words[i/26%26],
+			words[i/676%26], words[i/17576%26]))
 	}
 	discoverURLs(t, f, storage.SourceLink, others...)
 	if n := f.PatternCount(); n > 100_000 || n < 1000 {

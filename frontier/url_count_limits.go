@@ -87,7 +87,8 @@ func (l *urlsPerPatternLimiter) filter(ctx context.Context, entries []storage.En
 		}
 		if exceeds {
 			pattern, _ := URLPattern(e.URL.PathAndQuery())
-			l.refusals.countAndReport(e, outOfScopeError(e.URL, newRefusal(TooManyPatternURLs, "more than %d URLs as %s", l.maxURLs, pattern)))
+			l.refusals.countAndReport(e,
+				outOfScopeError(e.URL, newRefusal(TooManyPatternURLs, "more than %d URLs as %s", l.maxURLs, pattern)))
 			continue
 		}
 		in = append(in, e)

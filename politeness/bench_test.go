@@ -36,7 +36,8 @@ func BenchmarkReserve(b *testing.B) {
 					b.Fatal(err)
 				}
 				l.ReleaseAfterTransfer(p, now)
-				l.SetNextVisitAndCountBytes(host, politeness.NextVisit{Due: now.Add(time.Second), Delay: time.Second, HostSlots: 1}, 0)
+				l.SetNextVisitAndCountBytes(host,
+					politeness.NextVisit{Due: now.Add(time.Second), Delay: time.Second, HostSlots: 1}, 0)
 				now = now.Add(time.Millisecond)
 			}
 		})

@@ -24,7 +24,8 @@ func ExamplePolicy() {
 	busy.Status, busy.RetryAfter, busy.ConsecutiveFailures = http.StatusServiceUnavailable, time.Minute, 1
 	for _, v := range []politeness.FinishedVisit{quick, slow, asked, busy} {
 		next := policy.NextVisit(v)
-		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and", next.ConsecutiveFailures, "failures")
+		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and",
+			next.ConsecutiveFailures, "failures")
 	}
 	// Output:
 	// due at 12:00:03 after a rest of 2s and 0 failures

@@ -56,7 +56,9 @@ type UndecidedFailure struct {
 
 // DecideFault returns what the failure is charged to. If that is UndecidedFault, call DecideFault
 // again after wait, or earlier when changed is closed. wait is at most 10 s.
-func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultAttribution, wait time.Duration, changed <-chan struct{}) {
+func (d *UndecidedFailure) DecideFault(
+	now time.Time,
+) (v FaultAttribution, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()

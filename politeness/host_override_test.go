@@ -12,10 +12,12 @@ func TestOverride(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := politeness.Policy{Delay: 2 * sec, Concurrency: 3, JitterFunc: noJitter, HostOverrides: map[string]politeness.HostOverride{
-		"swift.test": {Delay: new(politeness.NoDelay), Concurrency: new(8), AdaptiveFactor: new(-1.0), Expires: noon.Add(time.Hour)},
-		"night.test": {VisitWindow: &night},
-	}}
+	p := politeness.Policy{Delay: 2 * sec, Concurrency: 3, JitterFunc: noJitter,
+		HostOverrides: map[string]politeness.HostOverride{
+			"swift.test": {Delay: new(politeness.NoDelay), Concurrency: new(8), AdaptiveFactor: new(-1.0),
+				Expires: noon.Add(time.Hour)},
+			"night.test": {VisitWindow: &night},
+		}}
 	for _, tt := range []struct {
 		host  string
 		after time.Duration // noon
@@ -30,15 +32,18 @@ func TestOverride(t *testing.T) {
 		now := noon.Add(tt.after)
 		tt.want.Due = now.Add(tt.want.Delay)
 		q := p.ForHost(tt.host, now)
-		if got := q.NextVisit(politeness.FinishedVisit{Start: now.Add(-7 * sec), End: now, Status: 200}); got != tt.want {
+		if got := q.NextVisit(politeness.FinishedVisit{Start: now.Add(-7 * sec), End: now,
+			Status: 200}); got != tt.want {
 			t.Errorf("%s after %v: %+v, want %+v", tt.host, tt.after, got, tt.want)
 		}
 		if got := q.VisitWindow.IsOpen(now); got != tt.open {
 			t.Errorf("%s after %v: open %t", tt.host, tt.after, got)
 		}
 	}
-	got := p.ForHost("swift.test", noon).NextVisit(politeness.FinishedVisit{Start: noon, End: noon, Status: 503, CrawlDelay: 9 * sec})
-	if want := (politeness.NextVisit{Due: noon.Add(9 * sec), Delay: 9 * sec, HostSlots: 1, ConsecutiveFailures: 1}); got != want {
+	got := p.ForHost("swift.test", noon).NextVisit(politeness.FinishedVisit{Start: noon, End: noon,
+		Status: 503, CrawlDelay: 9 * sec})
+	if want := (politeness.NextVisit{Due: noon.Add(9 * sec), Delay: 9 * sec, HostSlots: 1,
+		ConsecutiveFailures: 1}); got != want {
 		t.Errorf("with a Crawl-delay: %+v, want %+v", got, want)
 	}
 }

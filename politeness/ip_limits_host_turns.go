@@ -37,7 +37,8 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, host}
-	for _, p := range []*visitThrottle{l.sharedHosts.throttlesByHost[host], l.sharedHosts.throttlesByAddr[l.sharedHosts.lastAddrByHost[w]]} {
+	for _, p := range []*visitThrottle{l.sharedHosts.throttlesByHost[host],
+		l.sharedHosts.throttlesByAddr[l.sharedHosts.lastAddrByHost[w]]} {
 		if p != nil && p.isGranted(w) {
 			return p.earliestStartByGrantee[w], true
 		}
@@ -88,7 +89,8 @@ func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) de
 	delay, slots := l.addrLimits(addr)
 	a.setRequiredDelayAndSlots(l, now, delay, slots)
 	if until, ok := a.acquireOrEnqueue(now, w); !ok {
-		return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy, Until: until, Detail: addr.String()}
+		return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy,
+			Until: until, Detail: addr.String()}
 	}
 	return decorum.Decision{}
 }

@@ -14,7 +14,8 @@ import (
 var sharedAddr = netip.MustParseAddr("93.184.216.34")
 
 // requestAndBind reserves a permit for host and claims addr with it, as a visit does.
-func requestAndBind(l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) (politeness.Permit, error) {
+func requestAndBind(l *politeness.Limiter, after time.Duration, host string,
+	addr netip.Addr) (politeness.Permit, error) {
 	p, d := l.Reserve(noon.Add(after), host, politeness.PermitRequest{HostSlots: 9})
 	err := d.Err()
 	if err != nil {
@@ -28,7 +29,8 @@ func requestAndBind(l *politeness.Limiter, after time.Duration, host string, add
 }
 
 // mustBind fails the test unless the visit may begin.
-func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) politeness.Permit {
+func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host string,
+	addr netip.Addr) politeness.Permit {
 	t.Helper()
 	p, err := requestAndBind(l, after, host, addr)
 	if err != nil {
@@ -101,7 +103,8 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 	mustBeBusy(t, l, 0, "b", sharedAddr)
 	mustBeBusy(t, l, 0, "c", sharedAddr)
 	for range 3 {
-		if _, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon}); !errors.Is(d.Err(), decorum.NotDue) {
+		if _, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon}); !errors.Is(d.Err(),
+			decorum.NotDue) {
 			t.Errorf("known to be busy: %v", d.Err())
 		}
 	}
@@ -201,7 +204,8 @@ func TestAHostThatRestsPassesItsTurn(t *testing.T) {
 	mustBeBusy(t, l, 0, "c", sharedAddr)
 	l.ReleaseAfterTransfer(a, noon)
 	wantReadyHosts(t, l, map[string]time.Duration{"b": 0})
-	if _, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon.Add(sec)}); d.Reason != decorum.ReasonHostRest {
+	if _, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon.Add(
+		sec)}); d.Reason != decorum.ReasonHostRest {
 		t.Errorf("not due: %v", d.Err())
 	}
 	wantReadyHosts(t, l, map[string]time.Duration{"c": 0})
@@ -242,7 +246,8 @@ func TestLongQueue(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if active = append(active, activeVisit{p, now + 300*time.Millisecond}); len(active) > slots || now-ended < delay {
+			if active = append(active, activeVisit{p, now + 300*time.Millisecond}); len(active) > slots ||
+				now-ended < delay {
 				t.Fatalf("%d at a time, %v after the last", len(active), now-ended)
 			}
 		}

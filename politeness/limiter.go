@@ -52,7 +52,8 @@ func NewLimiter(cfg LimiterConfig) *Limiter { return NewSharedHosts().NewLimiter
 
 // newLimiter returns a Limiter for cfg that uses h.
 func newLimiter(h *SharedHosts, cfg LimiterConfig) *Limiter {
-	l := &Limiter{sharedHosts: h, cfg: cfg, readyHosts: map[string]time.Time{}, readyHostsChanged: make(chan struct{}, 1)}
+	l := &Limiter{sharedHosts: h, cfg: cfg, readyHosts: map[string]time.Time{},
+		readyHostsChanged: make(chan struct{}, 1)}
 	if r := cfg.CrawlRequestsPerSecond; r > 0 {
 		l.requestRateLimiter = rate.NewLimiter(rate.Limit(r), 1)
 	}

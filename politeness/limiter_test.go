@@ -50,7 +50,8 @@ func checkPermits(t *testing.T, l *politeness.Limiter, permitCalls []permitCall)
 			t.Errorf("%+v: %v", m, err)
 		case m.early == 0 && (!p.WasIssued() || p.Host() != m.host):
 			t.Errorf("%+v: permit %+v", m, p)
-		case m.early > 0 && (d.Action != decorum.Postpone || d.Reason != decorum.ReasonHostRest || !errors.Is(err, decorum.NotDue)):
+		case m.early > 0 && (d.Action != decorum.Postpone || d.Reason != decorum.ReasonHostRest ||
+			!errors.Is(err, decorum.NotDue)):
 			t.Errorf("%+v: error %v, want ReasonHostRest", m, err)
 		case m.early > 0 && ((d.Rest-m.early).Abs() > time.Microsecond || !d.Until.Equal(noon.Add(m.at+d.Rest))):
 			t.Errorf("%+v: too early by %v, until %v", m, d.Rest, d.Until)
@@ -99,10 +100,13 @@ func TestRequestsPerSecond(t *testing.T) {
 func TestTinyRates(t *testing.T) {
 	for _, rate := range []float64{1e-9, 1e-10, 1e-300} {
 		l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: rate, CrawlBytesPerSecond: rate})
-		if _, d := l.Reserve(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); d.Action != decorum.Proceed {
+		if _, d := l.Reserve(noon, "first.test",
+			politeness.PermitRequest{NotBefore: noon}); d.Action != decorum.Proceed {
 			t.Fatal(d.Err())
 		}
-		if _, d := l.Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); d.Reason != decorum.ReasonRequestRate || d.Until.Before(noon.AddDate(0, 11, 0)) {
+		if _, d := l.Reserve(noon, "a.test",
+			politeness.PermitRequest{NotBefore: noon}); d.Reason != decorum.ReasonRequestRate ||
+			d.Until.Before(noon.AddDate(0, 11, 0)) {
 			t.Errorf("%g a second: the second request: %v, want a long wait", rate, d.Err())
 		}
 		if grant, wait := l.AvailableVisits(noon, 1); grant != 0 || wait < 300*24*time.Hour {

@@ -8,7 +8,8 @@ import (
 // TestLockOrder checks that the types locked under SharedHosts.mu cannot reach a type that takes
 // SharedHosts.mu: no field of theirs leads there, directly or through other fields.
 func TestLockOrder(t *testing.T) {
-	takesLock := map[reflect.Type]bool{reflect.TypeFor[SharedHosts](): true, reflect.TypeFor[Limiter](): true, reflect.TypeFor[Brakes](): true}
+	takesLock := map[reflect.Type]bool{reflect.TypeFor[SharedHosts](): true, reflect.TypeFor[Limiter](): true,
+		reflect.TypeFor[Brakes](): true}
 	for _, inner := range []reflect.Type{reflect.TypeFor[NetworkBreaker](), reflect.TypeFor[LocalOverloadLimiter]()} {
 		seen := map[reflect.Type]bool{}
 		var walk func(reflect.Type)

@@ -136,7 +136,9 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f UnansweredVisit) *Undeci
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addDomainIfAmongFirst(domain)
-	d := &UndecidedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood, machineFaultReason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount, breakerOpenCountAtFailure: b.openCount}
+	d := &UndecidedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood,
+		machineFaultReason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount,
+		breakerOpenCountAtFailure: b.openCount}
 	switch {
 	case b.outage != nil:
 		d.fault = b.recordFailureWhileOpen(now, f)
@@ -184,7 +186,8 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f UnansweredVisit
 // open opens the breaker. The caller holds b.mu.
 func (b *NetworkBreaker) open(now time.Time, reason string, isCertain bool) {
 	b.openCount++
-	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, probePause: minPause, giveUpAfter: giveUpNeverAnswered}
+	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, probePause: minPause,
+		giveUpAfter: giveUpNeverAnswered}
 	// If hosts of at least half of the failed domains have answered before, the network has worked,
 	// and probably will again: wait longer.
 	if run := &b.failureRun; len(run.domains) > 0 && 2*run.previouslyAnsweredDomainCount >= len(run.domains) {

@@ -25,7 +25,8 @@ func (c *breakerFixture) advance(d time.Duration) { c.now = c.now.Add(d) }
 
 // failVisit records a failed visit to host that begins and ends now.
 func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.UndecidedFailure {
-	failure := politeness.UnansweredVisit{Host: host, Start: c.now, MachineFaultLikelihood: e, MachineFaultReason: "the test says so"}
+	failure := politeness.UnansweredVisit{Host: host, Start: c.now, MachineFaultLikelihood: e,
+		MachineFaultReason: "the test says so"}
 	return c.limits.NetworkBreaker().RecordFailure(c.now, failure)
 }
 
@@ -167,7 +168,8 @@ func TestBreakerPauses(t *testing.T) {
 
 	c.wantFault(c.failVisit("a.test", politeness.ProbablyMachine), politeness.UndecidedFault)
 	began := c.now
-	for d := c.failVisit("never.test", politeness.ProbablyMachine); ; d = c.failVisit("never.test", politeness.ProbablyMachine) {
+	for d := c.failVisit("never.test", politeness.ProbablyMachine); ; d = c.failVisit("never.test",
+		politeness.ProbablyMachine) {
 		c.advance(time.Minute)
 		if v, _, _ := d.DecideFault(c.now); v == politeness.HostFault {
 			break

@@ -210,7 +210,8 @@ type brakeJSON struct {
 // MarshalJSON writes the fields of brakeJSON without the unset ones. IncludesSubdomains is named
 // "domain", and Delay has the form of time.Duration.String.
 func (b Brake) MarshalJSON() ([]byte, error) {
-	j := brakeJSON{Host: b.Host, IncludesSubdomains: b.IncludesSubdomains, Stop: b.Stop, Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Until}
+	j := brakeJSON{Host: b.Host, IncludesSubdomains: b.IncludesSubdomains, Stop: b.Stop, Reason: b.Reason, By: b.By,
+		Since: b.Since, Until: b.Until}
 	if b.Delay != 0 {
 		j.Delay = b.Delay.String()
 	}
@@ -223,7 +224,8 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*b = Brake{Host: j.Host, IncludesSubdomains: j.IncludesSubdomains, Stop: j.Stop, Reason: j.Reason, By: j.By, Since: j.Since, Until: j.Until}
+	*b = Brake{Host: j.Host, IncludesSubdomains: j.IncludesSubdomains, Stop: j.Stop, Reason: j.Reason, By: j.By,
+		Since: j.Since, Until: j.Until}
 	if j.Delay == "" {
 		return nil
 	}

@@ -53,7 +53,8 @@ func TestBrakeFor(t *testing.T) {
 			t.Errorf("%s: %+v, %t", tt.host, b, ok)
 		}
 		d := bs.CheckStopped(tt.host, noon)
-		if err := d.Err(); (d.Action == decorum.Suspend && d.Reason == decorum.ReasonBrake) != tt.stop || errors.Is(err, decorum.NotDue) != tt.stop {
+		if err := d.Err(); (d.Action == decorum.Suspend && d.Reason == decorum.ReasonBrake) != tt.stop ||
+			errors.Is(err, decorum.NotDue) != tt.stop {
 			t.Errorf("%s: CheckStopped: %v", tt.host, err)
 		}
 		if by, braked := politeness.BrakeOf(d); braked != tt.stop || braked && (by != b || d.Rule != b.Host) {
@@ -63,7 +64,8 @@ func TestBrakeFor(t *testing.T) {
 	if bs.CheckStopped("until.test", noon.Add(-1)).Action == decorum.Proceed {
 		t.Error("a brake does not apply before it ends")
 	}
-	if !bs.Remove("alone.test") || bs.Remove("alone.test") || bs.CheckStopped("alone.test", noon).Action != decorum.Proceed {
+	if !bs.Remove("alone.test") || bs.Remove("alone.test") ||
+		bs.CheckStopped("alone.test", noon).Action != decorum.Proceed {
 		t.Error("a removed brake applies")
 	}
 }
@@ -102,7 +104,8 @@ func TestBrakesThatMakeNoSense(t *testing.T) {
 func TestBrakesAsJSON(t *testing.T) {
 	var bs, decoded politeness.Brakes
 	want := []politeness.Brake{
-		{Host: "a.test", Stop: true, IncludesSubdomains: true, Reason: "asked to", By: "owner", Since: noon, Until: noon.Add(time.Hour)},
+		{Host: "a.test", Stop: true, IncludesSubdomains: true, Reason: "asked to", By: "owner", Since: noon,
+			Until: noon.Add(time.Hour)},
 		{Host: "b.test", Delay: 90 * sec},
 	}
 	if err := bs.Replace(want); err != nil {

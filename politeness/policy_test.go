@@ -25,9 +25,11 @@ func TestNext(t *testing.T) {
 	}{
 		{"the default is one second", plain, politeness.FinishedVisit{Status: 200},
 			politeness.NextVisit{Delay: sec, HostSlots: 1}},
-		{"DELAY-08 the longer of policy and Crawl-delay", plain, politeness.FinishedVisit{Status: 200, CrawlDelay: 10 * sec},
+		{"DELAY-08 the longer of policy and Crawl-delay", plain,
+			politeness.FinishedVisit{Status: 200, CrawlDelay: 10 * sec},
 			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1}},
-		{"DELAY-03 a shorter Crawl-delay speeds nothing up", plain, politeness.FinishedVisit{Status: 200, CrawlDelay: sec / 2},
+		{"DELAY-03 a shorter Crawl-delay speeds nothing up", plain,
+			politeness.FinishedVisit{Status: 200, CrawlDelay: sec / 2},
 			politeness.NextVisit{Delay: sec, HostSlots: 1}},
 		{"DELAY-12 a Crawl-delay means one at a time", politeness.Policy{Concurrency: 4, JitterFunc: noJitter},
 			politeness.FinishedVisit{Status: 200, CrawlDelay: sec / 2}, politeness.NextVisit{Delay: sec, HostSlots: 1}},
@@ -35,9 +37,11 @@ func TestNext(t *testing.T) {
 			politeness.FinishedVisit{Status: 200}, politeness.NextVisit{Delay: sec, HostSlots: 4}},
 		{"a slow answer earns as long a rest", plain, politeness.FinishedVisit{Start: noon.Add(-7 * sec), Status: 200},
 			politeness.NextVisit{Delay: 7 * sec, HostSlots: 1}},
-		{"adaptive twice", politeness.Policy{AdaptiveFactor: 2, JitterFunc: noJitter}, politeness.FinishedVisit{Start: noon.Add(-7 * sec), Status: 200},
+		{"adaptive twice", politeness.Policy{AdaptiveFactor: 2, JitterFunc: noJitter},
+			politeness.FinishedVisit{Start: noon.Add(-7 * sec), Status: 200},
 			politeness.NextVisit{Delay: 14 * sec, HostSlots: 1}},
-		{"adaptive off", politeness.Policy{AdaptiveFactor: -1, JitterFunc: noJitter}, politeness.FinishedVisit{Start: noon.Add(-7 * sec), Status: 200},
+		{"adaptive off", politeness.Policy{AdaptiveFactor: -1, JitterFunc: noJitter},
+			politeness.FinishedVisit{Start: noon.Add(-7 * sec), Status: 200},
 			politeness.NextVisit{Delay: sec, HostSlots: 1}},
 		{"no delay of its own", fast, politeness.FinishedVisit{Status: 200}, politeness.NextVisit{HostSlots: 1}},
 		{"no delay of its own, but the host's", fast, politeness.FinishedVisit{Status: 200, CrawlDelay: 3 * sec},
@@ -45,23 +49,29 @@ func TestNext(t *testing.T) {
 		{"DELAY-13 Retry-After", plain, politeness.FinishedVisit{Status: 429, RetryAfter: 90 * sec},
 			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
 		{"Retry-After is never cut short", politeness.Policy{MaxRetryAfter: 60 * sec, JitterFunc: noJitter},
-			politeness.FinishedVisit{Status: 503, RetryAfter: 90 * sec}, politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
+			politeness.FinishedVisit{Status: 503, RetryAfter: 90 * sec},
+			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
 		{"but to a year", plain, politeness.FinishedVisit{Status: 200, RetryAfter: 9223372036 * sec},
 			politeness.NextVisit{Delay: 365 * 24 * time.Hour, HostSlots: 1}},
 		{"Retry-After with a 200", plain, politeness.FinishedVisit{Status: 200, RetryAfter: 90 * sec},
 			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1}},
-		{"DELAY-13 first 503", plain, politeness.FinishedVisit{Status: 503}, politeness.NextVisit{Delay: 5 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
+		{"DELAY-13 first 503", plain, politeness.FinishedVisit{Status: 503},
+			politeness.NextVisit{Delay: 5 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
 		{"DELAY-13 third 503 in a row", plain, politeness.FinishedVisit{Status: 503, ConsecutiveFailures: 2},
 			politeness.NextVisit{Delay: 20 * sec, HostSlots: 1, ConsecutiveFailures: 3}},
-		{"no answer", plain, politeness.FinishedVisit{ConsecutiveFailures: 1}, politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, ConsecutiveFailures: 2}},
+		{"no answer", plain, politeness.FinishedVisit{ConsecutiveFailures: 1},
+			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, ConsecutiveFailures: 2}},
 		{"back-off is bounded", plain, politeness.FinishedVisit{Status: 500, ConsecutiveFailures: 1 << 40},
 			politeness.NextVisit{Delay: time.Hour, HostSlots: 1, ConsecutiveFailures: 11}},
 		{"success recovers one step", plain, politeness.FinishedVisit{Status: 200, ConsecutiveFailures: 3},
 			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, ConsecutiveFailures: 2}},
-		{"DELAY-14 403 says nothing of load", plain, politeness.FinishedVisit{Status: 403}, politeness.NextVisit{Delay: sec, HostSlots: 1}},
-		{"DELAY-14 404 recovers like a success", plain, politeness.FinishedVisit{Status: 404, ConsecutiveFailures: 1}, politeness.NextVisit{Delay: sec, HostSlots: 1}},
+		{"DELAY-14 403 says nothing of load", plain, politeness.FinishedVisit{Status: 403},
+			politeness.NextVisit{Delay: sec, HostSlots: 1}},
+		{"DELAY-14 404 recovers like a success", plain, politeness.FinishedVisit{Status: 404, ConsecutiveFailures: 1},
+			politeness.NextVisit{Delay: sec, HostSlots: 1}},
 		{"jitter adds at most a quarter", politeness.Policy{JitterFunc: func() float64 { return 0.999999999 }},
-			politeness.FinishedVisit{Status: 503}, politeness.NextVisit{Delay: 6249999998, HostSlots: 1, ConsecutiveFailures: 1}},
+			politeness.FinishedVisit{Status: 503},
+			politeness.NextVisit{Delay: 6249999998, HostSlots: 1, ConsecutiveFailures: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +95,8 @@ func TestBackoffRecoversStepByStep(t *testing.T) {
 	want := []time.Duration{5 * sec, 10 * sec, 20 * sec, 10 * sec, 5 * sec, sec, sec}
 	failures := 0
 	for i, status := range statuses {
-		next := p.NextVisit(politeness.FinishedVisit{Start: noon, End: noon, Status: status, ConsecutiveFailures: failures})
+		next := p.NextVisit(politeness.FinishedVisit{Start: noon, End: noon, Status: status,
+			ConsecutiveFailures: failures})
 		if next.Delay != want[i] {
 			t.Errorf("visit %d (%d): rest %v, want %v", i, status, next.Delay, want[i])
 		}
@@ -95,14 +106,16 @@ func TestBackoffRecoversStepByStep(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for _, p := range []politeness.Policy{
-		{Delay: -2}, {Concurrency: -1}, {MaxCrawlDelay: -1}, {InitialBackoff: -1}, {MaxBackoff: -1}, {MaxRetryAfter: -1},
+		{Delay: -2}, {Concurrency: -1}, {MaxCrawlDelay: -1}, {InitialBackoff: -1},
+		{MaxBackoff: -1}, {MaxRetryAfter: -1},
 		{AdaptiveFactor: 1e9}, {AdaptiveFactor: math.NaN()}, {AdaptiveFactor: math.Inf(1)},
 	} {
 		if p.Validate() == nil {
 			t.Errorf("%+v is valid", p)
 		}
 	}
-	for _, o := range []politeness.HostOverride{{Delay: new(time.Duration(-2))}, {AdaptiveFactor: new(math.NaN())}, {Concurrency: new(-1)}} {
+	for _, o := range []politeness.HostOverride{{Delay: new(time.Duration(-2))},
+		{AdaptiveFactor: new(math.NaN())}, {Concurrency: new(-1)}} {
 		if (politeness.Policy{HostOverrides: map[string]politeness.HostOverride{"a.test": o}}).Validate() == nil {
 			t.Errorf("%+v is valid", o)
 		}
@@ -119,7 +132,8 @@ func TestValidate(t *testing.T) {
 func TestJitterIsOfItsSeed(t *testing.T) {
 	delay := func(seed uint64, host string, failures int) time.Duration {
 		p := politeness.Policy{JitterSeed: seed, MaxBackoff: 1000 * time.Hour}
-		return p.NextVisit(politeness.FinishedVisit{Host: host, Start: noon, End: noon, Status: 503, ConsecutiveFailures: failures}).Delay
+		return p.NextVisit(politeness.FinishedVisit{Host: host, Start: noon, End: noon, Status: 503,
+			ConsecutiveFailures: failures}).Delay
 	}
 	if first := delay(1, "a.test", 0); delay(1, "a.test", 0) != first {
 		t.Error("the random part differs for the same seed, host and failures")
@@ -134,7 +148,8 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) < 95 || minDelay < 5*sec || minDelay > 5100*time.Millisecond || maxDelay > 6250*time.Millisecond || maxDelay < 6150*time.Millisecond {
+	if len(seen) < 95 || minDelay < 5*sec || minDelay > 5100*time.Millisecond || maxDelay > 6250*time.Millisecond ||
+		maxDelay < 6150*time.Millisecond {
 		t.Errorf("%d of 100 delays are different, from %v to %v", len(seen), minDelay, maxDelay)
 	}
 }

@@ -48,8 +48,10 @@ type SharedHosts struct {
 
 // NewSharedHosts returns an empty SharedHosts.
 func NewSharedHosts() *SharedHosts {
-	return &SharedHosts{breaker: newNetworkBreaker(), throttlesByHost: map[string]*visitThrottle{}, hostPruneSize: pruneThreshold,
-		throttlesByAddr: map[netip.Addr]*visitThrottle{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
+	return &SharedHosts{breaker: newNetworkBreaker(), throttlesByHost: map[string]*visitThrottle{},
+		hostPruneSize:   pruneThreshold,
+		throttlesByAddr: map[netip.Addr]*visitThrottle{}, lastAddrByHost: map[crawlHostKey]netip.Addr{},
+		addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the Limiter of one more crawl, which shares the hosts of h.
@@ -106,7 +108,9 @@ func (h *SharedHosts) pruneAddrs(now time.Time) {
 	maps.DeleteFunc(h.throttlesByAddr, func(_ netip.Addr, p *visitThrottle) bool {
 		return h.isForgettable(p, now)
 	})
-	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool { return h.throttlesByAddr[addr] == nil })
+	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool {
+		return h.throttlesByAddr[addr] == nil
+	})
 }
 
 // SetWorkers sets how many visits at a time the crawl can make; 0: unlimited. While other crawls
@@ -161,6 +165,8 @@ func (l *Limiter) LeaveSharedHosts(now time.Time) {
 	for _, p := range l.sharedHosts.throttlesByAddr {
 		p.removeCrawl(l, now)
 	}
-	maps.DeleteFunc(l.sharedHosts.lastAddrByHost, func(w crawlHostKey, _ netip.Addr) bool { return w.crawlLimiter == l })
+	maps.DeleteFunc(l.sharedHosts.lastAddrByHost, func(w crawlHostKey, _ netip.Addr) bool {
+		return w.crawlLimiter == l
+	})
 	clear(l.readyHosts)
 }

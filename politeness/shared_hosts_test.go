@@ -10,7 +10,8 @@ import (
 )
 
 // requestWithDelay reserves a visit to host for a crawl that requires a delay of gap.
-func requestWithDelay(l *politeness.Limiter, after time.Duration, host string, delay time.Duration) (politeness.Permit, error) {
+func requestWithDelay(l *politeness.Limiter, after time.Duration, host string,
+	delay time.Duration) (politeness.Permit, error) {
 	p, d := l.Reserve(noon.Add(after), host, politeness.PermitRequest{Delay: delay, HostSlots: 1})
 	return p, d.Err()
 }
@@ -43,7 +44,8 @@ func mustVisit(t *testing.T, l *politeness.Limiter, after time.Duration, host st
 }
 
 // mustBeBusyUntil fails the test unless a visit is postponed until the given time.
-func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, host string, delay, until time.Duration) {
+func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, host string,
+	delay, until time.Duration) {
 	t.Helper()
 	_, err := requestWithDelay(l, after, host, delay)
 	if busy, ok := busyDecision(err); !ok || !busy.Until.Equal(noon.Add(until)) {
@@ -236,5 +238,6 @@ func TestSharedHostsAreForgotten(t *testing.T) {
 	if n := a.HostCount(); n > 50_000 {
 		t.Errorf("remembers %d hosts, want the 20,000 that matter to a crawl with a delay of 20 s", n)
 	}
-	mustBeBusyUntil(t, b, visits*time.Millisecond, fmt.Sprint(visits-19_000), 20*sec, (visits-19_000)*time.Millisecond+20*sec)
+	mustBeBusyUntil(t, b, visits*time.Millisecond, fmt.Sprint(visits-19_000), 20*sec,
+		(visits-19_000)*time.Millisecond+20*sec)
 }

@@ -149,7 +149,8 @@ func (p *visitThrottle) grantSlotsIncludingCaller(now time.Time, caller crawlHos
 		waits = waits && position == p.headPosition+i
 		switch {
 		// A crawl without a free worker keeps its place in the waitlist.
-		case waits && p.skipsCrawlsWithoutWorker && !w.crawlLimiter.hasWorkerForAnotherHost() && (w != caller || now.Before(p.nextStart())):
+		case waits && p.skipsCrawlsWithoutWorker && !w.crawlLimiter.hasWorkerForAnotherHost() &&
+			(w != caller || now.Before(p.nextStart())):
 			i++
 			continue
 		case waits:
@@ -338,7 +339,9 @@ func (p *visitThrottle) extendCrawlRequirementUntil(crawl *Limiter, at time.Time
 // expireRequirementsAndUpdateLimits drops the requirements that have expired, and recomputes the
 // slots and the delay from the others. Without any requirement the last values stay.
 func (p *visitThrottle) expireRequirementsAndUpdateLimits(now time.Time) {
-	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool { return c.activeVisits == 0 && c.expires.Before(now) })
+	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool {
+		return c.activeVisits == 0 && c.expires.Before(now)
+	})
 	if len(p.crawlRequirements) == 0 {
 		return
 	}

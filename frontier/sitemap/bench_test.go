@@ -29,7 +29,9 @@ func BenchmarkRead(b *testing.B) {
 			return Read(bytes.NewReader(file), base, Options{}, yield)
 		}},
 		{"encoding-xml", func(file []byte, yield func(Entry) error) error { return readXML(file, base, yield) }},
-		{"encoding-xml-raw-tokens", func(file []byte, yield func(Entry) error) error { return readRawTokens(file, yield) }},
+		{"encoding-xml-raw-tokens", func(file []byte, yield func(Entry) error) error {
+			return readRawTokens(file, yield)
+		}},
 	} {
 		b.Run(reader.name, func(b *testing.B) {
 			b.SetBytes(int64(len(file)))

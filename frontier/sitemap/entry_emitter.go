@@ -69,7 +69,8 @@ func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
 		place = s.originPrefix
 	}
 	isAllowed := place != "" && strings.HasPrefix(u.String(), place)
-	if err == nil && s.StrictLocation && !isAllowed && (s.AllowsCrossSubmit == nil || !s.AllowsCrossSubmit(u.Origin())) {
+	if err == nil && s.StrictLocation && !isAllowed &&
+		(s.AllowsCrossSubmit == nil || !s.AllowsCrossSubmit(u.Origin())) {
 		err = ErrLocation
 	}
 	switch {

@@ -68,7 +68,8 @@ func (in *input) decompress(limits Options) error {
 	compressed := &countingReader{r: in.r}
 	decompressed, err := gzip.NewReader(compressed)
 	if err == nil {
-		in.setReader(&sizeAndRatioLimitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed, maxDecompressionRatio: int64(limits.MaxDecompressionRatio)})
+		in.setReader(&sizeAndRatioLimitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed,
+			maxDecompressionRatio: int64(limits.MaxDecompressionRatio)})
 	}
 	return err
 }
@@ -170,7 +171,8 @@ func (l *sizeAndRatioLimitReader) Read(p []byte) (int, error) {
 	}
 	l.remaining -= int64(n)
 	l.totalRead += int64(n)
-	if l.compressedInput != nil && l.totalRead > ratioFreeBytes && (l.totalRead-ratioFreeBytes)/l.maxDecompressionRatio > l.compressedInput.n {
+	if l.compressedInput != nil && l.totalRead > ratioFreeBytes &&
+		(l.totalRead-ratioFreeBytes)/l.maxDecompressionRatio > l.compressedInput.n {
 		err = fmt.Errorf("ratio of decompression: %w", ErrLimit)
 	}
 	return n, err

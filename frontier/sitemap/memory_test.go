@@ -120,7 +120,8 @@ type sitemapGenerator struct {
 }
 
 const (
-	generatedHead = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n"
+	generatedHead = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n"
 	generatedFoot = "</urlset>"
 )
 

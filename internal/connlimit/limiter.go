@@ -29,7 +29,8 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		MaxTrusted: cmp.Or(l.MaxTrusted, 4096), MaxUntrusted: cmp.Or(l.MaxUntrusted, 1024),
-		MaxUntrustedPerNetwork: cmp.Or(l.MaxUntrustedPerNetwork, 64), UntrustedRequestTimeout: cmp.Or(l.UntrustedRequestTimeout, 10*time.Second),
+		MaxUntrustedPerNetwork:  cmp.Or(l.MaxUntrustedPerNetwork, 64),
+		UntrustedRequestTimeout: cmp.Or(l.UntrustedRequestTimeout, 10*time.Second),
 	}
 }
 

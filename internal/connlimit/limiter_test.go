@@ -90,7 +90,8 @@ func TestLimitOfANetwork(t *testing.T) {
 		p.server.Close()
 	}
 	if limiter.untrustedCount != 0 || limiter.trustedCount != 0 || len(limiter.networks) != 0 {
-		t.Errorf("after all are closed: %d untrusted, %d trusted, %d networks", limiter.untrustedCount, limiter.trustedCount, len(limiter.networks))
+		t.Errorf("after all are closed: %d untrusted, %d trusted, %d networks", limiter.untrustedCount,
+			limiter.trustedCount, len(limiter.networks))
 	}
 }
 
@@ -153,7 +154,8 @@ func TestUntrustedRequestTimeout(t *testing.T) {
 		for what, x := range map[string]struct {
 			got  <-chan time.Duration
 			want time.Duration
-		}{"idle": {idle, 10 * time.Second}, "busy": {busyEnd, 79 * time.Second}, "trusted": {trustedEnd, 129 * time.Second}} {
+		}{"idle": {idle, 10 * time.Second}, "busy": {busyEnd, 79 * time.Second},
+			"trusted": {trustedEnd, 129 * time.Second}} {
 			if got := <-x.got; got != x.want {
 				t.Errorf("the %s connection is closed after %v, want %v", what, got, x.want)
 			}

@@ -48,7 +48,8 @@ func RewriteSameBytes(f *os.File, from, to int64) error {
 
 // ReopenAndRewriteRange does what RewriteSameBytes does for a file that is open for appending. It
 // opens the file again by name, because each write to the open file would go to its end.
-func ReopenAndRewriteRange(name string, open func(string, int, os.FileMode) (*os.File, error), from, to int64) (err error) {
+func ReopenAndRewriteRange(name string, open func(string, int, os.FileMode) (*os.File, error),
+	from, to int64) (err error) {
 	if from >= to {
 		return nil
 	}

@@ -105,7 +105,8 @@ func TestRefused(t *testing.T) {
 			{"another kind", "is a " + kind.other + ": expected an Ed25519 key", encodePEM(kind.label, kind.der)},
 		} {
 			err := kind.read(tt.text)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "as "+kind.command+" writes it") ||
+			if err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.HasSuffix(err.Error(), "as "+kind.command+" writes it") ||
 				strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %s: %v, want %q", kind.label, tt.name, err, tt.want)
 			}

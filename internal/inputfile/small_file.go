@@ -56,7 +56,8 @@ func ReadPrivateKey[K any](open OpenFunc, name string, parse func([]byte) (K, er
 	case !info.Mode().IsRegular() || info.Size() > maxKeyBytes:
 		return k, fmt.Errorf("%s is not a key file", name)
 	case disk.ReadableByOthers(info):
-		return k, fmt.Errorf("others may read the key in %s: chmod 600 the file, and create a new key if they may have read it", name)
+		return k, fmt.Errorf("others may read the key in %s: chmod 600 the file, and create a new key if they may "+
+			"have read it", name)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyBytes))
 	if err != nil {

@@ -68,7 +68,8 @@ func cgroupMounts(root string) []cgroupMount {
 		if !ok || len(fields) < 5 || len(system) < 3 {
 			continue
 		}
-		m := cgroupMount{root: unescapeMountinfo(fields[3]), point: unescapeMountinfo(fields[4]), v2: system[0] == "cgroup2"}
+		m := cgroupMount{root: unescapeMountinfo(fields[3]), point: unescapeMountinfo(fields[4]),
+			v2: system[0] == "cgroup2"}
 		switch {
 		case m.v2:
 			m.processCgroup = v2

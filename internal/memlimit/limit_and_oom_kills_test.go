@@ -60,14 +60,16 @@ var limitTests = []struct {
 		"sys/fs/cgroup/cpu/elsewhere/memory.limit_in_bytes": "1\n",
 	}, 512 << 20, Cgroup, 5},
 	{"version 1 in a container, whose parent cannot be seen", map[string]string{
-		"proc/self/cgroup":                             "4:memory:/docker/0a\n",
-		"proc/self/mountinfo":                          "35 31 0:32 /docker/0a /sys/fs/cgroup/memory\\040x ro - cgroup cgroup rw,memory\n",
+		"proc/self/cgroup": "4:memory:/docker/0a\n",
+		"proc/self/mountinfo": "35 31 0:32 /docker/0a /sys/fs/cgroup/memory\\040x ro - " +
+			"cgroup cgroup rw,memory\n",
 		"sys/fs/cgroup/memory x/memory.limit_in_bytes": noLimitV1,
 		"sys/fs/cgroup/memory x/memory.stat":           "hierarchical_memory_limit 268435456\ntotal_inactive_file 3\n",
 	}, 256 << 20, Cgroup, -1},
 	{"both versions, no limit", map[string]string{
-		"proc/self/cgroup":                           "4:memory:/\n0::/\n",
-		"proc/self/mountinfo":                        mountV1 + "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+		"proc/self/cgroup": "4:memory:/\n0::/\n",
+		"proc/self/mountinfo": mountV1 +
+			"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
 		"sys/fs/cgroup/memory/memory.limit_in_bytes": noLimitV1,
 		"sys/fs/cgroup/memory/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\n",
 	}, 8 << 30, Machine, -1},

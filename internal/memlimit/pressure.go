@@ -33,7 +33,8 @@ type PressureMonitor struct {
 // NewPressureMonitor returns a PressureMonitor for limit. IsMemoryLow calls onChange when memory
 // becomes low and when it stops being low, one call at a time. onChange must not block, and must
 // not call IsMemoryLow. liveBytes returns the bytes of live memory; nil: LiveBytes.
-func NewPressureMonitor(limit Limit, liveBytes func() int64, onChange func(low bool, liveBytes, limit int64)) *PressureMonitor {
+func NewPressureMonitor(limit Limit, liveBytes func() int64,
+	onChange func(low bool, liveBytes, limit int64)) *PressureMonitor {
 	if liveBytes == nil {
 		liveBytes = LiveBytes
 	}

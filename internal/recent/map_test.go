@@ -35,7 +35,8 @@ func TestMap(t *testing.T) {
 			}
 			for _, k := range used[:min(size, len(used))] {
 				if v, ok := m.Peek(k); ok == deleted[k] || ok && v != values[k] {
-					t.Fatalf("size %d, call %d: %d is %d, %t, want %d, %t", size, call, k, v, ok, values[k], !deleted[k])
+					t.Fatalf("size %d, call %d: %d is %d, %t, want %d, %t", size, call, k, v,
+						ok, values[k], !deleted[k])
 				}
 			}
 			found := 0

@@ -116,7 +116,8 @@ func (s *lexerCostScanner) beginLine(i int) {
 	if s.lineIsBlank {
 		s.blankLinesInRow++
 	}
-	s.lineNumber, s.lineStart, s.lineIsBlank, s.tabsInLine, s.lineIsDirective, s.lineIsComment = s.lineNumber+1, i+1, true, 0, false, false
+	s.lineNumber, s.lineStart, s.lineIsBlank, s.tabsInLine, s.lineIsDirective, s.lineIsComment = s.lineNumber+1, i+1,
+		true, 0, false, false
 }
 
 // restOfLineHasQuotes reports whether the line contains a quotation mark at i or later.

@@ -10,8 +10,10 @@ import (
 // tokenCountUpperBound is at least the number of tokens of the lexer.
 func FuzzTokenCount(f *testing.F) {
 	for _, text := range []string{
-		"a: 1\nb: [c, 'd']\n", "seeds:\n- http://a.example/\n", "a: |\n  b\n\n\nc: {d: e}\n", strings.Repeat("- - - [\n", 40),
-		"%a b c d", "\"\\q\\q", "- %a b c\n", "...&a", "--- a\n... b", "<<: <<: a", "\t\t\ta", "? ? a\n: b", "{a, b, : c}", "!a!b !", "@ ` @",
+		"a: 1\nb: [c, 'd']\n", "seeds:\n- http://a.example/\n", "a: |\n  b\n\n\nc: {d: e}\n",
+		strings.Repeat("- - - [\n", 40),
+		"%a b c d", "\"\\q\\q", "- %a b c\n", "...&a", "--- a\n... b", "<<: <<: a", "\t\t\ta", "? ? a\n: b",
+		"{a, b, : c}", "!a!b !", "@ ` @",
 	} {
 		f.Add(text)
 	}

@@ -157,7 +157,8 @@ func (s *nestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
 		}
 		s.openCollections = s.openCollections[:n-1]
 	}
-	s.openCollections = append(s.openCollections, openCollection{kind: kind, column: column, entryCount: 1, lastKeyBytes: keyBytes})
+	s.openCollections = append(s.openCollections,
+		openCollection{kind: kind, column: column, entryCount: 1, lastKeyBytes: keyBytes})
 }
 
 // countValueIfMissing counts the item or entry tk if it has no value. Its value is missing if the
