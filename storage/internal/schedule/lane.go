@@ -3,7 +3,7 @@ package schedule
 import "github.com/decorum-crawler/decorum/storage"
 
 // A LaneID is the number of a lane. The URLs of an origin wait in lanes, and the next one is the first
-// URL of the lowest lane that has a due one. Redirects of the origin's own robots.txt (robots hops),
+// URL of the lowest lane that has a due one. Redirects of the origin's own robots.txt,
 // which no hold stops, are in the lowest lanes; the other URLs follow class by class. Within both, URLs
 // that were returned (Requeue, or an expired lease) go first, the latest ahead. Within a class, delayed
 // URLs that have become due go before the others, since they were queued earlier.
@@ -45,7 +45,7 @@ func LaneOf(e *storage.Entry) LaneID {
 	return firstClass + 2*LaneID(min(e.PriorityClass, storage.NumClasses-1))
 }
 
-// RankOf returns the rank of a new URL in its lane. Robots hops all have rank 0.
+// RankOf returns the rank of a new URL in its lane. Redirects of robots.txt all have rank 0.
 func RankOf(e *storage.Entry) int64 {
 	if LaneOf(e).IsRobotsHop() {
 		return 0

@@ -24,7 +24,7 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	o.Host.queuedURLs += all - o.queuedURLCount
 	o.queuedURLCount = all
 
-	// A suspended hold counts until it ends; robots hops are exempt.
+	// A suspended hold counts until it ends; redirects of robots.txt are exempt.
 	suspended := 0
 	if o.Suspended && o.HeldUntil.After(s.now) {
 		suspended = all - robotsHops
@@ -62,7 +62,7 @@ func (o *Origin[Q]) computeNextDue() (int64, bool) {
 	if ok {
 		at = max(at, Nanos(o.HeldUntil))
 	}
-	// The hold does not apply to robots hops.
+	// The hold does not apply to redirects of robots.txt.
 	if hopDue, hasHop := o.Queue.ReadyAt(true); hasHop && (!ok || hopDue < at) {
 		at, ok = hopDue, true
 	}
