@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones of windows are there on a bare machine, too
+	_ "time/tzdata" // time zones of windows, for machines without a database of them
 
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
@@ -22,23 +22,26 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// The sizes that files of output may be limited to.
+// minOutputFileSize and maxOutputFileSize are the bounds, in bytes, of the size limits of output
+// files.
 const minOutputFileSize, maxOutputFileSize = 1 << 10, 1 << 40
 
-// minRequestRate is one request a day, in requests a second: with less a crawl does not end.
+// minRequestRate is one request per day, in requests per second. A crawl with a lower rate would
+// never end.
 const minRequestRate = 1.0 / 86400
 
 var (
-	// NamePattern matches the names that a project may have.
+	// NamePattern matches valid project names.
 	NamePattern    = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	versionPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
 )
 
-// checkProject returns the first field of p whose value makes no sense, and what
-// to do about it.
+// checkProject returns the first field of p with an invalid value, and how to correct it, or nil.
 func checkProject(p *Project) *FieldProblem {
 	for _, check := range []func(*Project) *FieldProblem{
-		checkAgentSettings, checkSigningSettings, checkSeeds, checkScopeSettings, checkDiscoverySettings, checkEnumFields, checkNumbers, checkPolitenessSettings, checkRevisitSettings, checkFetchSettings, checkOutputSettings, checkRedisSettings,
+		checkAgentSettings, checkSigningSettings, checkSeeds, checkScopeSettings, checkDiscoverySettings,
+		checkEnumFields, checkNumbers, checkPolitenessSettings, checkRevisitSettings, checkFetchSettings,
+		checkOutputSettings, checkRedisSettings,
 	} {
 		if f := check(p); f != nil {
 			return f
@@ -47,16 +50,18 @@ func checkProject(p *Project) *FieldProblem {
 	return nil
 }
 
-// NewFieldProblem returns a fault with a formatted problem.
-// Values of the file, and texts that repeat them, are formatted with %q.
+// NewFieldProblem returns a FieldProblem with a formatted problem. format must use %q for values of
+// the file and for texts that repeat them, so that FieldProblem can hide them.
 func NewFieldProblem(field, format string, args ...any) *FieldProblem {
 	return &FieldProblem{field, ": " + fmt.Sprintf(format, args...)}
 }
 
+// checkAgentSettings checks project and agent, except agent.signature.
 func checkAgentSettings(p *Project) *FieldProblem {
 	if p.Name != "" && !NamePattern.MatchString(p.Name) {
 		return NewFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
 	}
+	// The User-Agent header, which has these values, is part of every request.
 	for _, f := range []struct {
 		field, value string
 		maxBytes     int
@@ -66,10 +71,11 @@ func checkAgentSettings(p *Project) *FieldProblem {
 		{"agent.contact", p.Agent.Contact, httpheader.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
-			return NewFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
+			return NewFieldProblem(f.field, "%d bytes are too many for a value in every request: expected at most %d", len(f.value), f.maxBytes)
 		}
 	}
-	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
+	// Tokens that no robots.txt can address are refused (AGENT-14).
+	if _, err := robots.NewAgent(p.Agent.Product); err != nil {
 		return NewFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
 	for i, token := range p.Agent.FallbackTokens {
@@ -82,13 +88,14 @@ func checkAgentSettings(p *Project) *FieldProblem {
 	}
 	switch {
 	case p.Agent.Contact == "":
-		return NewFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
+		return NewFieldProblem("agent.contact", "contact is required: a URL or mailto: address at which a site owner can reach you; set agent.contact or --contact")
 	case !httpheader.IsContact(p.Agent.Contact):
-		return NewFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
+		return NewFieldProblem("agent.contact", "%q is not a contact: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil
 }
 
+// checkSeeds checks seeds and the names in seed_files. It reads no seed file.
 func checkSeeds(p *Project) *FieldProblem {
 	if len(p.Seeds) == 0 && len(p.SeedFiles) == 0 {
 		return NewFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
@@ -106,13 +113,16 @@ func checkSeeds(p *Project) *FieldProblem {
 	return nil
 }
 
-// indexedFieldName names one item of a list.
+// indexedFieldName returns the name of one item of a list.
 func indexedFieldName(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
+// checkScopeSettings checks scope.within, the patterns and the parameter rules. checkNumbers checks
+// the limits.
 func checkScopeSettings(p *Project) *FieldProblem {
 	if _, err := frontier.ParseScopeMode(p.Scope.ScopeMode); err != nil {
 		return NewFieldProblem("scope.within", "%v", err)
 	}
+	// include and exclude share one budget.
 	budget := newRegexpBudget()
 	for _, f := range []struct {
 		field    string
@@ -137,7 +147,7 @@ func checkScopeSettings(p *Project) *FieldProblem {
 	return nil
 }
 
-// newRegexpProblem returns the fault of a pattern that cannot be compiled, or is too much.
+// newRegexpProblem returns the problem of a pattern that is invalid or exceeds the regexpBudget.
 func newRegexpProblem(field, pattern string, err error) *FieldProblem {
 	if syntaxError := (*syntax.Error)(nil); errors.As(err, &syntaxError) {
 		return NewFieldProblem(field, "%q is not a regular expression (RE2): %v", pattern, err)
@@ -145,16 +155,16 @@ func newRegexpProblem(field, pattern string, err error) *FieldProblem {
 	return NewFieldProblem(field, "%v", err)
 }
 
-// checkDiscoverySettings refuses what callbacks, which alone say what leads on, leave
-// without effect.
+// checkDiscoverySettings refuses discover.images beside a handler: its callbacks alone choose the
+// URLs to follow, so the setting would have no effect.
 func checkDiscoverySettings(p *Project) *FieldProblem {
 	if p.Discover.Images && p.Handler != "" {
-		return NewFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
+		return NewFieldProblem("discover.images", "the callbacks of handler %q choose which URLs to follow; leave one of the two out", p.Handler)
 	}
 	return nil
 }
 
-// checkEnumFields checks the fields that have a few values.
+// checkEnumFields checks robots and revisit.mode, whose fields each have a few values.
 func checkEnumFields(p *Project) *FieldProblem {
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
 		return NewFieldProblem("robots.dialect", "%v", err)
@@ -162,11 +172,12 @@ func checkEnumFields(p *Project) *FieldProblem {
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
 		return NewFieldProblem("revisit.mode", "%v", err)
 	}
+	// The sources that say whether a site permits a purpose must not be switched off.
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyExtensions {
-		return NewFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
+		return NewFieldProblem("robots.purpose", "needs lines of robots.txt that robots.extensions: false ignores; leave one of the two out")
 	}
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyMetaTags {
-		return NewFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
+		return NewFieldProblem("robots.purpose", "needs headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purposes {
 		if err := aiuse.ValidatePurposes([]string{purpose}); err != nil {
@@ -176,8 +187,9 @@ func checkEnumFields(p *Project) *FieldProblem {
 	return nil
 }
 
-// checkNumbers checks the fields whose type allows more than makes sense.
+// checkNumbers checks the ranges of numbers and sizes, and the fields that must not be 0.
 func checkNumbers(p *Project) *FieldProblem {
+	// Ranges. 0 stands for "no limit" or for the default where the range includes it.
 	for _, f := range []struct {
 		field           string
 		value, min, max float64
@@ -207,13 +219,14 @@ func checkNumbers(p *Project) *FieldProblem {
 		{"output.warc_max_size", float64(p.Output.WARCMaxFileSize), minOutputFileSize, maxOutputFileSize},
 		{"output.ledger_max_size", float64(p.Output.LedgerMaxFileSize), minOutputFileSize, maxOutputFileSize},
 	} {
-		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
+		if !(f.value >= f.min && f.value <= f.max) { // also true for NaN
 			return NewFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
 		}
 	}
 	if r := p.Limits.RequestsPerSecond; r > 0 && r < minRequestRate {
 		return NewFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
+	// Without these, the crawl could not work; 0 has no special meaning.
 	for _, f := range []struct {
 		field  string
 		isZero bool
@@ -231,9 +244,10 @@ func checkNumbers(p *Project) *FieldProblem {
 	return nil
 }
 
-// The times that a page may rest.
+// minRevisitInterval and maxRevisitInterval are the bounds of the time between two visits to a page.
 const minRevisitInterval, maxRevisitInterval = time.Second, 3650 * day
 
+// checkRevisitSettings checks the intervals of revisit.
 func checkRevisitSettings(p *Project) *FieldProblem {
 	for _, f := range []struct {
 		field string
@@ -249,9 +263,9 @@ func checkRevisitSettings(p *Project) *FieldProblem {
 	return nil
 }
 
-// checkOutputSettings refuses what a WARC file could not tell the truth of: through a
-// proxy, the bytes of an exchange are those between the proxy and us. And it
-// refuses a size for what is no file.
+// checkOutputSettings checks output. It refuses WARC files beside a proxy: they record the bytes that
+// a server sent, but through a proxy the crawl sees only the bytes of the proxy. It also refuses a
+// size limit for standard output, and settings of a ledger that is off.
 func checkOutputSettings(p *Project) *FieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
 		return NewFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
@@ -259,16 +273,17 @@ func checkOutputSettings(p *Project) *FieldProblem {
 	switch size := p.Output.JSONLMaxFileSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":
-		return NewFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
+		return NewFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is not a file; leave one of the two out")
 	case size < minOutputFileSize || size > maxOutputFileSize:
-		return NewFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
+		return NewFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file of any size, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
+	// The settings of the ledger need the ledger. Name the setting that the file has.
 	if !p.Output.WriteLedger && (p.Output.LedgerKeyFile != "" || p.Output.RecordRefusalsInLedger) {
 		field := "output.ledger_key"
 		if p.Output.RecordRefusalsInLedger {
 			field = "output.ledger_refusals"
 		}
-		return NewFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
+		return NewFieldProblem(field, "has no effect without a ledger; leave it out, or output.ledger: false")
 	}
 	if p.Output.WARCDir != "" && p.Fetch.Proxy != "" {
 		return NewFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
@@ -276,7 +291,7 @@ func checkOutputSettings(p *Project) *FieldProblem {
 	return nil
 }
 
-// formatWithoutExponent writes a bound or a value without exponent.
+// formatWithoutExponent formats a bound or a value. Whole numbers below 1e15 have no exponent.
 func formatWithoutExponent(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 		return fmt.Sprintf("%d", int64(x))
@@ -284,13 +299,14 @@ func formatWithoutExponent(x float64) string {
 	return fmt.Sprint(x)
 }
 
-// checkPolitenessSettings checks the windows, the pace of addresses, and what is
-// otherwise for single hosts.
+// checkPolitenessSettings checks the windows, the limits of IP addresses, and the overrides of hosts.
+// checkNumbers checks the other fields of politeness.
 func checkPolitenessSettings(p *Project) *FieldProblem {
 	window := p.Politeness.Window.check("politeness.window")
 	if f := cmp.Or(window, checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency)); f != nil {
 		return f
 	}
+	// Two names in the file may be the same host. Sort them, so that every run reports the same error.
 	named := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.Politeness.Hosts)) {
 		field := "politeness.hosts." + name
@@ -309,11 +325,12 @@ func checkPolitenessSettings(p *Project) *FieldProblem {
 	return nil
 }
 
+// check checks the override of one host. field is its path.
 func (h HostPoliteness) check(field string) *FieldProblem {
 	if f := checkConcurrency(field+".concurrency", h.Concurrency); f != nil {
 		return f
 	}
-	if a := h.AdaptiveFactor; a != nil && !(*a >= 0 && *a <= 1000) { // so written, it refuses NaN
+	if a := h.AdaptiveFactor; a != nil && !(*a >= 0 && *a <= 1000) { // also true for NaN
 		return NewFieldProblem(field+".adaptive", "%v is out of range: expected 0 to 1000", formatWithoutExponent(*a))
 	}
 	if h.Window != nil {
@@ -322,6 +339,7 @@ func (h HostPoliteness) check(field string) *FieldProblem {
 	return nil
 }
 
+// checkConcurrency checks an optional number of simultaneous visits. field is its path.
 func checkConcurrency(field string, n *int) *FieldProblem {
 	if n != nil && (*n < 1 || *n > 1000) {
 		return NewFieldProblem(field, "%d is out of range: expected 1 to 1000", *n)
@@ -329,6 +347,7 @@ func checkConcurrency(field string, n *int) *FieldProblem {
 	return nil
 }
 
+// check checks the zone and the hours of a window. field is its path.
 func (w Window) check(field string) *FieldProblem {
 	if w.Hours == "" && w.Zone != "" {
 		return NewFieldProblem(field, "expected hours, as in 22:00-06:00")
@@ -342,6 +361,7 @@ func (w Window) check(field string) *FieldProblem {
 	return nil
 }
 
+// checkFetchSettings checks fetch and store.path, except for the sizes, which checkNumbers checks.
 func checkFetchSettings(p *Project) *FieldProblem {
 	for i, t := range p.Fetch.ContentTypes {
 		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
@@ -353,10 +373,11 @@ func checkFetchSettings(p *Project) *FieldProblem {
 			return NewFieldProblem(indexedFieldName("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
+	// The names of headers are case-insensitive. Sort them, so that every run reports the same error.
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Fetch.Headers)) {
 		if lower := strings.ToLower(name); seen[lower] {
-			return NewFieldProblem("fetch.headers."+name, "the header is there twice, in other letters")
+			return NewFieldProblem("fetch.headers."+name, "the header is set twice, in upper and lower case")
 		} else {
 			seen[lower] = true
 		}
@@ -367,6 +388,7 @@ func checkFetchSettings(p *Project) *FieldProblem {
 	if p.Fetch.FirstByteTimeout > p.Fetch.Timeout {
 		return NewFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
 	}
+	// ftp connections bypass the proxy, and callbacks never see ftp visits.
 	switch {
 	case p.Fetch.FTP && p.Fetch.Proxy != "":
 		return NewFieldProblem("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
@@ -379,12 +401,12 @@ func checkFetchSettings(p *Project) *FieldProblem {
 	if p.Fetch.Proxy == "" {
 		return nil
 	}
-	// What is said of the proxy does not repeat it: it may hold a password.
+	// Errors about the proxy do not repeat its URL, which may contain a password.
 	if _, err := dialrules.ParseProxy(p.Fetch.Proxy); err != nil {
 		return NewFieldProblem("fetch.proxy", "%v", err)
 	}
 	if len(p.Fetch.ConnectToRules) > 0 {
-		return NewFieldProblem("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
+		return NewFieldProblem("fetch.proxy", "the proxy makes the connections and ignores fetch.connect_to; leave one of the two out")
 	}
 	return nil
 }

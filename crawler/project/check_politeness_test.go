@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// projectWithPoliteness returns the project of a file with the given politeness.
+// projectWithPoliteness returns the project of a file with the given text after "politeness:".
 func projectWithPoliteness(t *testing.T, politeness string) Project {
 	t.Helper()
 	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"politeness:"+politeness))
@@ -39,8 +39,8 @@ func TestAddressLimits(t *testing.T) {
 	}
 }
 
-// TestPolicyOfAHost: an override says only what it says, to the end of its last
-// day; 0 means none, and not the default.
+// TestPolicyOfAHost: an override changes only the fields that it sets, until the end of its last day.
+// 0 means none, not the default.
 func TestPolicyOfAHost(t *testing.T) {
 	p := projectWithPoliteness(t, `
   delay: 3s
@@ -54,9 +54,9 @@ func TestPolicyOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := Read(testfile.Write(t, "p.yaml", string(text))); err != nil {
-		t.Errorf("what is kept for --resume: %v", err)
+		t.Errorf("reading the copy for --resume: %v", err)
 	} else if diff := cmp.Diff(p.Politeness, again.Politeness); diff != "" {
-		t.Errorf("what is kept for --resume (-want +got)\n%s", diff)
+		t.Errorf("the copy for --resume differs (-want +got)\n%s", diff)
 	}
 	policy := p.PolitenessPolicy()
 	last := time.Date(2027, 1, 31, 23, 59, 59, 0, time.UTC)

@@ -18,30 +18,30 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// A project in the words of each room. All of these are for projects that have
-// been checked. Where a room's zero means its default, the project's zero is
-// said as the room says none.
+// The methods in this file translate a project into the configuration of other packages. The project
+// must have passed Check. Where 0 means "none" in a project and "the default" in a package, a method
+// returns the value that the package has for "none".
 
-// UserAgent returns the User-Agent header.
+// UserAgent returns the User-Agent header of the crawl's requests.
 func (p *Project) UserAgent() string {
 	return p.Agent.Product + "/" + cmp.Or(p.Agent.Version, decorum.Version()) + " (+" + p.Agent.Contact + ")"
 }
 
-// cacheKeyUserAgent returns the User-Agent as answers to it are kept: without the program's
-// own version, so that a new one does not ask everybody again.
+// cacheKeyUserAgent returns the User-Agent that keys cached responses. It lacks the default version,
+// so that a new version of decorum still uses the responses to an older one.
 func (p *Project) cacheKeyUserAgent() string {
 	return strings.TrimSuffix(p.Agent.Product+"/"+p.Agent.Version, "/") + " (+" + p.Agent.Contact + ")"
 }
 
-// jitterSeed returns a number that other projects, and those of others, do not have: so
-// they do not all come back to a host at the same moment.
+// jitterSeed returns a number that differs between projects and operators, so that their crawls do
+// not all return to a host at the same moment.
 func (p *Project) jitterSeed() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.cacheKeyUserAgent() + " " + p.Name))
 	return h.Sum64()
 }
 
-// PolitenessPolicy returns how long hosts rest.
+// PolitenessPolicy returns the pace of visits to each host.
 func (p *Project) PolitenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
 		Delay:          cmp.Or(time.Duration(p.Politeness.Delay), politeness.NoDelay),
@@ -58,7 +58,7 @@ func (p *Project) PolitenessPolicy() politeness.Policy {
 	return policy
 }
 
-// toOverride returns what is otherwise for a host.
+// toOverride converts h. Its fields that are nil keep the value for all hosts.
 func (h HostPoliteness) toOverride() politeness.HostOverride {
 	o := politeness.HostOverride{Concurrency: h.Concurrency, Reason: h.Reason, Expires: h.Expires.endOfDay()}
 	if h.Delay != nil {
@@ -74,7 +74,7 @@ func (h HostPoliteness) toOverride() politeness.HostOverride {
 	return o
 }
 
-// parse returns the window; without hours it is always open.
+// parse returns the window. The zero Window is always open.
 func (w Window) parse() (politeness.Window, error) {
 	if w == (Window{}) {
 		return politeness.Window{}, nil
@@ -82,8 +82,8 @@ func (w Window) parse() (politeness.Window, error) {
 	return politeness.ParseWindow(w.Hours, w.Zone)
 }
 
-// CanonicalHost returns the canonical name of a host, and false if s is none. A "*",
-// of which a URL may be made, is no wildcard: it would stand for no host at all.
+// CanonicalHost returns the canonical form of host name s, and whether s is a host name. A name with
+// "*" is refused: a URL can contain it, but it would look like a wildcard and match no host.
 func CanonicalHost(s string) (string, bool) {
 	u, err := decorum.ParseURL("http://" + s + "/")
 	if err != nil || strings.Contains(s, "*") || u.String() != "http://"+u.Origin().Host()+"/" {
@@ -92,11 +92,11 @@ func CanonicalHost(s string) (string, bool) {
 	return u.Origin().Host(), true
 }
 
-// Default pace of an address.
+// defaultIPConcurrency is the default number of simultaneous visits to one IP address.
 const defaultIPConcurrency = 2
 
-// LimiterConfig returns the crawl's own limits. restartedAt is when the crawl was gone
-// on with, zero if it begins.
+// LimiterConfig returns the limits of the crawl as a whole and of IP addresses. restartedAt is the
+// time when the crawl was resumed, or zero for a new crawl.
 func (p *Project) LimiterConfig(restartedAt time.Time) politeness.LimiterConfig {
 	ip := p.Politeness.PerIP
 	cfg := politeness.LimiterConfig{
@@ -113,7 +113,7 @@ func (p *Project) LimiterConfig(restartedAt time.Time) politeness.LimiterConfig 
 	return cfg
 }
 
-// RobotsAgent returns the crawl as robots.txt files address it.
+// RobotsAgent returns the agent whose groups in robots.txt files apply to the crawl.
 func (p *Project) RobotsAgent() (robots.Agent, error) {
 	dialect, err := robots.ParseDialect(p.Robots.Dialect)
 	if err != nil {
@@ -122,25 +122,26 @@ func (p *Project) RobotsAgent() (robots.Agent, error) {
 	return robots.PresetOrNewAgent(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
-// GateConfig returns how robots.txt is read.
+// GateConfig returns the configuration of the gate: how it reads and caches robots.txt.
 func (p *Project) GateConfig() (gate.Config, error) {
 	agent, err := p.RobotsAgent()
 	if err != nil {
 		return gate.Config{}, err
 	}
-	dialect, _ := robots.ParseDialect(p.Robots.Dialect) // RobotsAgent has read it
+	dialect, _ := robots.ParseDialect(p.Robots.Dialect) // RobotsAgent has checked it
 	maxTTL := time.Duration(p.Robots.MaxTTL)
 	cfg := gate.Config{
 		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.ObeyExtensions,
 		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purposes,
 	}
 	if dialect == robots.Yandex {
-		cfg.SessionStart = time.Now() // a run of the crawl is a session
+		cfg.SessionStart = time.Now() // each run of the crawl is a session (SESS-01)
 	}
 	return cfg, cfg.Validate()
 }
 
-// ScopeConfig returns which URLs belong to the crawl.
+// ScopeConfig returns the rules for which URLs belong to the crawl. It compiles the patterns of the
+// scope.
 func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 	mode, err := frontier.ParseScopeMode(p.Scope.ScopeMode)
 	if err != nil {
@@ -161,15 +162,16 @@ func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 	return cfg, err
 }
 
-// ParamCleaner returns the project's rules for parameters.
+// ParamCleaner returns the project's rules for removing query parameters.
 func (p *Project) ParamCleaner() (*frontier.ParamCleaner, error) {
 	return frontier.NewParamCleaner(frontier.ParamRules(p.Scope.Params))
 }
 
-// allowedFileModes are the modes that files of output may have; the first is the default.
+// allowedFileModes lists the valid values of output.mode; the first is the default.
 var allowedFileModes = []string{"0600", "0640", "0644"}
 
-// FileModeBits returns output.mode, of a project that has been checked.
+// FileModeBits returns output.mode. For an invalid mode, which Check refuses, it returns
+// disk.PrivateMode.
 func (o *OutputSettings) FileModeBits() fs.FileMode {
 	mode, err := strconv.ParseUint(o.FileMode, 8, 9)
 	if err != nil {
@@ -178,8 +180,8 @@ func (o *OutputSettings) FileModeBits() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-// HostOverride returns what the project says of one host, as it says it; nil if it
-// says nothing.
+// HostOverride returns the fields of politeness.hosts for host, by their names in the project file,
+// or nil if the project has no override for the host.
 func (p *Project) HostOverride(host string) (settings map[string]any) {
 	h, ok := p.Politeness.Hosts[host]
 	if !ok {
@@ -189,7 +191,7 @@ func (p *Project) HostOverride(host string) (settings map[string]any) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &settings)
 	}
-	if err != nil { // cannot be: it was read from YAML
+	if err != nil { // impossible: the override was read from YAML
 		return map[string]any{"error": err.Error()}
 	}
 	return settings

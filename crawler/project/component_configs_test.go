@@ -18,7 +18,8 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-// The zero of the project file is none; the zero of a room is its default.
+// TestZeroIsNone: 0 in the project file means none, although the zero value of the other packages'
+// configuration means the default.
 func TestZeroIsNone(t *testing.T) {
 	p := Default()
 	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
@@ -36,6 +37,6 @@ func TestProxyAndWARC(t *testing.T) {
 	p := Default()
 	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
 	if f := checkOutputSettings(&p); f == nil || f.FieldPath != "output.warc" {
-		t.Errorf("%v, want a fault of output.warc", f)
+		t.Errorf("%v, want a problem with output.warc", f)
 	}
 }

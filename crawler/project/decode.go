@@ -16,10 +16,10 @@ import (
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
-// decode reads the draft's text into its project. The goccy parser finds the
-// words and their places; what they mean is decided here, so that every
-// mistake is told in the words of the project file and not in those of Go.
+// decode parses d.Text into d.Project. The goccy parser finds the tokens and their positions. This
+// package decodes the values, so that errors use the terms of the project file and not those of Go.
 func (d *File) decode() error {
+	// Check the limits on tokens before the parser, whose cost can exceed the length of the text.
 	tokens, exceeded := yamllimit.Tokenize(d.Text, "anchors, aliases and tags have no place in a project file; write the value itself")
 	if exceeded != nil {
 		return d.errorAt(textPosition{exceeded.Line, exceeded.Column}, "", exceeded.Problem)
@@ -28,23 +28,25 @@ func (d *File) decode() error {
 	if err != nil {
 		return d.syntaxError(err)
 	}
+	// A file has at most one document. A file of comments has none.
 	if len(file.Docs) > 1 {
 		return d.errorAt(yamlTokenPosition(file.Docs[1].Start), "", "a project file holds one document; here a second begins")
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil // nothing but comments: all defaults
+		return nil // only comments: all fields keep their defaults
 	}
 	return d.decodeValue(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
 }
 
-// syntaxError returns a parser's error in the project file's form.
+// syntaxError converts an error of the YAML parser into an *Error.
 func (d *File) syntaxError(err error) error {
 	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
 		return d.errorAt(yamlTokenPosition(at.GetToken()), "", at.GetMessage())
 	}
-	return d.errorAt(textPosition{}, "", "it is not YAML")
+	return d.errorAt(textPosition{}, "", "the file is not YAML")
 }
 
+// yamlTokenPosition returns the position of tk, or the start of the file for nil.
 func yamlTokenPosition(tk *token.Token) textPosition {
 	if tk == nil {
 		return textPosition{1, 1}
@@ -52,9 +54,10 @@ func yamlTokenPosition(tk *token.Token) textPosition {
 	return textPosition{tk.Position.Line, tk.Position.Column}
 }
 
-// decodeValue reads node into v, the field at path.
+// decodeValue decodes node into v, the field at path, and records the position of the field.
 func (d *File) decodeValue(node ast.Node, v reflect.Value, path string) error {
 	at := yamlTokenPosition(node.GetToken())
+	// Refuse what no field may have.
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		return d.errorAt(at, "", "anchors, aliases and tags have no place in a project file; write the value itself")
@@ -64,10 +67,11 @@ func (d *File) decodeValue(node ast.Node, v reflect.Value, path string) error {
 		}
 		return d.errorAt(at, path, " has no value: give it one, or delete the line")
 	}
-	if v.Kind() == reflect.Pointer { // a field that may be left unsaid
+	if v.Kind() == reflect.Pointer { // an optional field: nil means that the file leaves it out
 		v.Set(reflect.New(v.Type().Elem()))
 		return d.decodeValue(node, v.Elem(), path)
 	}
+	// Mappings and lists contain further values.
 	switch n := node.(type) {
 	case ast.MapNode:
 		return d.decodeMapping(n, v, path)
@@ -84,6 +88,7 @@ func (d *File) decodeValue(node ast.Node, v reflect.Value, path string) error {
 	return nil
 }
 
+// scalarText returns the text of a scalar, without quotes.
 func scalarText(node ast.Node) string {
 	if block, ok := node.(*ast.LiteralNode); ok {
 		return block.Value.Value
@@ -91,7 +96,8 @@ func scalarText(node ast.Node) string {
 	return node.GetToken().Value
 }
 
-// decodeMapping reads the fields of a room, or the entries of a map.
+// decodeMapping decodes a mapping into v: the fields of a struct, or the entries of a map such as
+// politeness.hosts. path is the path of v. An unknown field of a struct is an error.
 func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) error {
 	if v.Kind() != reflect.Struct && v.Kind() != reflect.Map {
 		return d.typeMismatchError(n.(ast.Node), v, path)
@@ -103,6 +109,7 @@ func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) error 
 		key, name := it.Key(), scalarText(it.Key())
 		sub := strings.TrimPrefix(path+"."+name, ".")
 		d.positions[sub] = yamlTokenPosition(key.GetToken())
+		// A map accepts every key. reflect cannot set an entry in place, so decode a copy first.
 		if v.Kind() == reflect.Map {
 			entry := reflect.New(v.Type().Elem()).Elem()
 			if err := d.decodeValue(it.Value(), entry, sub); err != nil {
@@ -123,7 +130,7 @@ func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) error 
 	return nil
 }
 
-// decodeList reads the items of a list.
+// decodeList decodes a list into v, the field at path.
 func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) error {
 	if v.Kind() != reflect.Slice {
 		return d.typeMismatchError(n, v, path)
@@ -141,9 +148,9 @@ func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) err
 	return nil
 }
 
-// rejoinColonScalar returns an item of a list as YAML means it: a colon that no blank follows
-// is part of a plain value, as in host:80 (YAML 1.2.2, 7.3.3). Within braces the
-// parser takes it for a field's.
+// rejoinColonScalar corrects an item of a list such as host:80. A colon without a blank after it is
+// part of a plain value (YAML 1.2.2, 7.3.3), but within braces the parser returns a mapping of host
+// to 80. rejoinColonScalar returns the scalar for such a mapping, and any other item unchanged.
 func rejoinColonScalar(item ast.Node) ast.Node {
 	fields, ok := item.(*ast.MappingNode)
 	if !ok || len(fields.Values) != 1 {
@@ -159,12 +166,13 @@ func rejoinColonScalar(item ast.Node) ast.Node {
 	return ast.String(&joined)
 }
 
-// areAdjacentTokens reports whether nothing stands between two tokens, no quote either.
+// areAdjacentTokens reports whether two tokens follow each other without a blank or quote between them.
 func areAdjacentTokens(before, after *token.Token) bool {
 	return after.Position.Line == before.Position.Line && after.Position.Column == before.Position.Column+utf8.RuneCountInString(before.Value)
 }
 
-// typeMismatchError refuses a value of another shape than its field's.
+// typeMismatchError returns the error for a value of another shape than its field: for example a
+// list where the file needs a number. path is the path of the field.
 func (d *File) typeMismatchError(node ast.Node, v reflect.Value, path string) error {
 	at := yamlTokenPosition(node.GetToken())
 	found := fmt.Sprintf("found %q", scalarText(node))

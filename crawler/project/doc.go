@@ -1,16 +1,23 @@
-// Package project is the project file: what one crawl is to do. It reads YAML over the
-// defaults, refuses what makes no sense before anything is sent, and says in which line
-// and column (*Error). A value comes from the file or from a flag of the command line,
-// and flags win; both are read by the same code and checked in one place.
+// Package project reads and checks project files, which describe one crawl in YAML. It decides
+// which values are valid, and refuses an invalid one before the crawl sends a request, with the line
+// and column (*Error). Fields that the file leaves out have the values of Default. A flag of the
+// command line overrides its field; the same code parses and checks both.
 //
 //	p, err := project.Read("books.yaml")
+//	if err != nil {
+//		return err
+//	}
+//	policy := p.PolitenessPolicy()
 //
-// Begin reading at Project, whose fields are those of the file by their yaml tags, then
-// File, which knows where each value came from, and checkProject. Methods such as
-// PolitenessPolicy and ScopeConfig translate a checked project into the configuration of
-// the packages that decide; they return the zero of those packages where the file's zero
-// means none.
+// Begin reading at Project in project.go, whose yaml tags are the names of the fields in the file. File remembers
+// the source of each value, File.decode parses the YAML, and checkProject lists the checks. Methods
+// such as PolitenessPolicy and ScopeConfig translate a checked project into the configuration of
+// other packages. Where 0 means "none" in the file but "the default" in such a package, they
+// translate the 0.
 //
-// The package starts no goroutine and has no locks. It sends nothing, and opens no file
-// but the project file and those that the project names, by the function that it is given.
+// The comments of Project and of the structs in it are the text of docs/project-file.md.
+//
+// The package starts no goroutine and has no locks. It sends nothing. It opens only the project file
+// and the files that the project names; for the latter, the caller passes the function that opens
+// them.
 package project

@@ -12,29 +12,29 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// An Error is an error in a project file. Its text names the file, the line, the
-// column, the field, and the expected value, and repeats no value of the file: the log
-// and every reader of a daemon see it, and the file may hold passwords, or be a
-// symbolic link to a file that they may not read. Detail is for the terminal of the
-// operator who names the file.
+// An Error is an error in a project file. Its text names the file, the line, the column, the field,
+// and the expected value. It repeats no value of the file, because the log and every reader of a
+// daemon see the text, and the file may hold passwords or be a symbolic link to a file that they may
+// not read. DetailedErrorText, which adds the value and the line, is for the terminal of the operator
+// who names the file.
 type Error struct {
-	File         string // as it was named
-	Line, Column int    // of the value, counted from 1; 0: the field is not in the file
-	Field        string // its path, as in politeness.delay; empty: the file as a whole
-	problem      string // follows the field in a sentence; values are in quotes
-	excerpt      string // the line, and a mark below the column; empty: the place is not known
+	File         string // the name that the caller used
+	Line, Column int    // position of the value, counted from 1; 0: the file lacks the field
+	Field        string // path of the field, as in politeness.delay; empty: the file as a whole
+	problem      string // continues the sentence after Field; quotes all values of the file
+	excerpt      string // the line, and a mark below the column; empty: the position is unknown
 }
 
 // Error describes the error without the values of the file.
 func (e *Error) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
 
-// unredactedText describes the error with the value, shortened, and the line.
+// unredactedText describes the error with the value, which it shortens, and the line.
 func (e *Error) unredactedText() string {
 	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuotedValues(e.problem)) + e.excerpt
 }
 
-// location returns the place of the error. It includes names of headers and hosts, which
-// are part of a field's path and come from the file.
+// location returns the position and the field of the error. A field's path can contain names of
+// headers and hosts, which come from the file.
 func (e *Error) location() string {
 	at := e.File
 	if e.Line > 0 {
@@ -43,8 +43,8 @@ func (e *Error) location() string {
 	return at + ": " + plaintext.ReplaceControlChars(plaintext.Truncate(e.Field))
 }
 
-// DetailedErrorText returns the text of an error for the operator's terminal: with the Detail of
-// an Error, and with long values shortened.
+// DetailedErrorText returns the text of err for the operator's terminal: for an Error, with the
+// value and an excerpt of the line. It shortens long values. For nil it returns "".
 func DetailedErrorText(err error) string {
 	if err == nil {
 		return ""
@@ -56,19 +56,20 @@ func DetailedErrorText(err error) string {
 	return plaintext.TruncateQuotedValues(text)
 }
 
-// A FieldProblem is a field that cannot stand as it is, and why: what reads well after
-// the field's name. It has the values of the file in quotes only, as %q writes them.
+// A FieldProblem is a field with an invalid value. Problem continues the sentence that FieldPath
+// begins; it contains values of the file only in quotes, as %q writes them.
 type FieldProblem struct{ FieldPath, Problem string }
 
-// errorAt returns an error at a place of the file, about a field or, if that is empty,
-// about the file as a whole. problem must have the values of the file in quotes only.
+// errorAt returns an error at a position of the file. An empty field stands for the file as a whole.
+// problem must contain values of the file only in quotes.
 func (d *File) errorAt(at textPosition, field, problem string) error {
 	return &Error{d.file, at.line, at.column, field, problem, d.excerptAt(at)}
 }
 
-// FieldError says where the value of a faulty field came from, and what is wrong
-// with it.
+// FieldError returns the error for a problem, with the source of the field's value: a *usage.Error
+// that names the command-line argument, or an *Error with the position in the file.
 func (d *File) FieldError(f FieldProblem) error {
+	// A list item or a nested field may come from its parent: look from the field outwards.
 	for path := f.FieldPath; path != ""; path = parentFieldPath(path) {
 		if setBy, ok := d.CommandLineArgByField[path]; ok {
 			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuotedValues(f.Problem))
@@ -77,6 +78,7 @@ func (d *File) FieldError(f FieldProblem) error {
 			return d.errorAt(at, f.FieldPath, f.Problem)
 		}
 	}
+	// Neither the command line nor the file has the field.
 	if d.file != "" {
 		return d.errorAt(textPosition{}, f.FieldPath, f.Problem)
 	}
@@ -86,8 +88,8 @@ func (d *File) FieldError(f FieldProblem) error {
 // maxExcerptWidth is how many characters of a line an error shows.
 const maxExcerptWidth = 160
 
-// excerptAroundColumn returns what an error shows of a line, and which column of it is the one that
-// is meant. Tabs stay tabs.
+// excerptAroundColumn returns the part of line that an error shows, and the place of column in that
+// part. Tabs stay tabs.
 func excerptAroundColumn(line string, column int) (string, int) {
 	text := []rune(line)
 	if from := column - maxExcerptWidth/2; len(text) > maxExcerptWidth && from > 0 {
@@ -103,16 +105,17 @@ func excerptAroundColumn(line string, column int) (string, int) {
 	return strings.Join(cells, "\t"), column
 }
 
-// credentialsPattern are what a URL has before its host; stars hide them, and keeps
-// the place of what follows.
+// credentialsPattern matches the user name and password in a URL.
 var credentialsPattern = regexp.MustCompile(`//[^/\s@]*@`)
 
+// maskCredentials replaces a match of credentialsPattern with stars of the same width, so that the
+// column of an error stays the same.
 func maskCredentials(s string) string {
 	return "//" + strings.Repeat("*", utf8.RuneCountInString(s)-3) + "@"
 }
 
-// caretIndent returns the blanks that put what follows under a column of line: tabs
-// stay tabs, so that it is under it however wide they are shown.
+// caretIndent returns the blanks that put a mark under a column of line. Tabs stay tabs, so that the
+// mark is in its place at every tab width.
 func caretIndent(line string, column int) string {
 	var b strings.Builder
 	for _, r := range line {
@@ -127,8 +130,8 @@ func caretIndent(line string, column int) string {
 	return b.String()
 }
 
-// excerptAt returns the line of a place, with a mark below its column, for the terminal.
-// It hides control characters, since another user may have written the file.
+// excerptAt returns the line at a position, with a mark below its column, for the terminal. It
+// replaces control characters, because another user may have written the file.
 func (d *File) excerptAt(at textPosition) string {
 	lines := strings.Split(d.Text, "\n")
 	if at.line < 1 || at.line > len(lines) {

@@ -7,9 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestProjectErrorsHideValues: no error about a project file repeats a value of it, or
-// a name that is not a field's. The text for the operator's terminal repeats little of
-// it.
+// TestProjectErrorsHideValues: an error about a project file repeats neither a value of the file nor an
+// unknown field name. The text for the operator's terminal shortens them.
 func TestProjectErrorsHideValues(t *testing.T) {
 	const secret = "geheim"
 	for _, text := range []string{
@@ -34,7 +33,7 @@ func TestProjectErrorsHideValues(t *testing.T) {
 	} {
 		_, err := Read(testfile.Write(t, "p.yaml", text))
 		if err == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 			continue
 		}
 		if strings.Contains(strings.ToLower(err.Error()), secret) || strings.Contains(err.Error(), "\n") {

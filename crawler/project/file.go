@@ -10,29 +10,31 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A File is a project in the making: it knows where each value came from, so
-// that a mistake can be shown in its place.
+// A File is a Project that remembers the source of each value, so that an error can name the line
+// and column, or the command-line argument, of an invalid one. The zero File is invalid: use NewFile,
+// ReadFile or ParseFile.
 type File struct {
 	Project
-	file                  string
-	Text                  string
-	positions             map[string]textPosition // of the fields that the file has
-	CommandLineArgByField map[string]string       // of the fields that the command line set: by what
+	file                  string                  // name in errors; empty: there is no file
+	Text                  string                  // the file, without its byte order mark
+	positions             map[string]textPosition // of the fields in the file, by path
+	CommandLineArgByField map[string]string       // the argument, such as --delay, of each field set by one
 }
 
 // A textPosition is a line and a column of the project file, counted from 1.
 type textPosition struct{ line, column int }
 
-// MaxFileSize bounds a project file. Longer lists of seeds belong in files
-// of their own.
+// MaxFileSize is the maximum size of a project file, in bytes. Longer lists of seeds belong in
+// seed_files.
 const MaxFileSize = 1 << 20
 
-// NewFile returns a draft of the defaults.
+// NewFile returns a File with the default of every field.
 func NewFile() *File {
 	return &File{Project: Default(), positions: map[string]textPosition{}, CommandLineArgByField: map[string]string{}}
 }
 
-// ReadFile reads a project file over the defaults.
+// ReadFile reads a project file. Fields that the file leaves out keep their defaults. ReadFile checks
+// the syntax; Check checks the values. Errors are an *Error or a *usage.Error.
 func ReadFile(file string) (*File, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -46,8 +48,8 @@ func ReadFile(file string) (*File, error) {
 	return ParseFile(file, text)
 }
 
-// ParseFile reads the text of a project file over the defaults. file names it in
-// errors.
+// ParseFile is ReadFile for the text of a project file. file is its name in errors. A text of more
+// than MaxFileSize bytes is an error.
 func ParseFile(file string, text []byte) (*File, error) {
 	if len(text) > MaxFileSize {
 		return nil, usage.Errorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
@@ -60,7 +62,7 @@ func ParseFile(file string, text []byte) (*File, error) {
 	return d, nil
 }
 
-// Read reads and checks a project file.
+// Read reads a project file and checks its values. Errors are an *Error or a *usage.Error.
 func Read(file string) (Project, error) {
 	d, err := ReadFile(file)
 	if err != nil {
@@ -72,8 +74,8 @@ func Read(file string) (Project, error) {
 	return d.Project, nil
 }
 
-// SetFieldFromCommandLine gives a field the values that the command line has for it; setBy names what
-// on the command line did.
+// SetFieldFromCommandLine sets a list field to values, and any other field to the last of values.
+// field is its path in the file. setBy is the command-line argument that errors name.
 func (d *File) SetFieldFromCommandLine(field, setBy string, values ...string) error {
 	v := d.fieldAt(field)
 	d.CommandLineArgByField[field] = setBy
@@ -84,7 +86,7 @@ func (d *File) SetFieldFromCommandLine(field, setBy string, values ...string) er
 	return setScalarFromText(v, values[len(values)-1])
 }
 
-// Check reports the first field that is impossible.
+// Check returns the error of the first field with an invalid value, or nil.
 func (d *File) Check() error {
 	if f := checkProject(&d.Project); f != nil {
 		return d.FieldError(*f)
@@ -92,7 +94,8 @@ func (d *File) Check() error {
 	return nil
 }
 
-// parentFieldPath returns the path of the room that a field is in, "" for the outermost.
+// parentFieldPath returns the path of the field that contains a field or list item, or "" for a
+// top-level field.
 func parentFieldPath(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }

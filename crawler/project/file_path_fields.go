@@ -4,26 +4,26 @@ import (
 	"slices"
 )
 
-// A FilePathUse says what decorum does with the files that a field of a project names.
+// A FilePathUse is what decorum does with the files that a field of a project names.
 type FilePathUse int
 
 const (
-	StateDirectory FilePathUse = iota // keeps the state; projects of a daemon cannot set it
-	InputFile                         // is read; in a daemon, relative to the folder of project files
-	OutputPath                        // is written; in a daemon, relative to the project's directory
+	StateDirectory FilePathUse = iota // keep the state in it; a daemon refuses the field
+	InputFile                         // read it; in a daemon, relative to the folder of project files
+	OutputPath                        // write it; in a daemon, relative to the project's directory
 )
 
 // A FilePathField is a field of the project file that names a file or a directory.
 type FilePathField struct {
-	name string
+	name string // path of the field, such as output.warc
 	Use  FilePathUse
-	// valuePointers returns pointers to the field's values. It copies a list first, since other
-	// Projects may share it.
+	// valuePointers returns pointers to the field's values. It copies a list first, because copies of
+	// a Project share their lists.
 	valuePointers func(*Project) []*string
 }
 
-// filePathFields lists all fields of a Project that name files. It decides which of them
-// the daemon confines for reading and for writing.
+// filePathFields lists all fields of a Project that name files, and so decides which paths a daemon
+// confines for reading and for writing.
 var filePathFields = []FilePathField{
 	{"seed_files", InputFile, func(p *Project) []*string { return pointersToClonedItems(&p.SeedFiles) }},
 	{"agent.signature.keys", InputFile, func(p *Project) []*string { return pointersToClonedItems(&p.Agent.Signature.KeyFiles) }},
@@ -35,7 +35,7 @@ var filePathFields = []FilePathField{
 	{"output.ledger_key", InputFile, func(p *Project) []*string { return []*string{&p.Output.LedgerKeyFile} }},
 }
 
-// pointersToClonedItems copies a list, and returns pointers to the items of the copy.
+// pointersToClonedItems replaces a list with a copy and returns pointers to the copy's items.
 func pointersToClonedItems(list *[]string) []*string {
 	*list = slices.Clone(*list)
 	items := make([]*string, len(*list))
@@ -45,8 +45,9 @@ func pointersToClonedItems(list *[]string) []*string {
 	return items
 }
 
-// ForEachFilePath calls do with every path in p, and stops at the first error. It skips empty
-// fields and standard output ("-").
+// ForEachFilePath calls do for every path in p, with the name of its field or list item, and returns
+// the first problem that do returns. do may change *path. It skips empty fields and standard output
+// ("-").
 func (p *Project) ForEachFilePath(do func(f FilePathField, field string, path *string) *FieldProblem) *FieldProblem {
 	for _, f := range filePathFields {
 		for i, path := range f.valuePointers(p) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPathFields: every field of a Project that holds text is either in the table of
-// those that name files, with the value that the table reaches, or known to name none.
+// TestPathFields: every text field of a Project is either in filePathFields, whose entry returns a
+// pointer to its value, or in nonPathTextFields.
 func TestPathFields(t *testing.T) {
 	listed := map[string]bool{}
 	for _, name := range nonPathTextFields {
@@ -39,17 +39,17 @@ func TestPathFields(t *testing.T) {
 	}
 	for _, name := range textFieldPaths(reflect.TypeFor[Project](), "") {
 		if !listed[name] {
-			t.Errorf("%s holds text: add it to pathFields if it names files, or else to textFields of this test", name)
+			t.Errorf("%s holds text: add it to filePathFields if it names files, or else to nonPathTextFields of this test", name)
 		}
 		delete(listed, name)
 	}
 	for name := range listed {
-		t.Errorf("there is no field %s that holds text", name)
+		t.Errorf("no text field %s exists", name)
 	}
 }
 
-// textFieldPaths returns the fields below a type that hold text, by their names in the
-// project file. "*" is any key of a map.
+// textFieldPaths returns the paths of the text fields of a type in the project file. "*" stands for
+// any key of a map.
 func textFieldPaths(t reflect.Type, path string) (names []string) {
 	switch t.Kind() {
 	case reflect.String:
@@ -72,7 +72,7 @@ func textFieldPaths(t reflect.Type, path string) (names []string) {
 	return names
 }
 
-// nonPathTextFields are the fields of a Project that hold text and name no file.
+// nonPathTextFields lists the text fields of a Project that do not name files.
 var nonPathTextFields = []string{
 	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory", "agent.signature.agent_form",
 	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",

@@ -11,39 +11,39 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A flag of the crawl command is a field of the project file under another
-// name.
+// A projectFieldFlag is a flag of the crawl command that sets a field of the project file. usage is
+// its help text.
 type projectFieldFlag struct{ flagName, fieldPath, usage string }
 
+// projectFieldFlags lists the flags in the order of the help text.
 var projectFieldFlags = []projectFieldFlag{
-	{"agent", "agent", "product token `NAME` or NAME/VERSION, looked for in robots.txt and sent as User-Agent"},
-	{"contact", "agent.contact", "`URL` or mailto: that a site owner can reach you by; compulsory"},
+	{"agent", "agent", "product token `NAME` or NAME/VERSION to look for in robots.txt and to send as User-Agent"},
+	{"contact", "agent.contact", "`URL` or mailto: address at which a site owner can reach you; required"},
 	{"data", "store.path", "`DIR` that keeps the state of the crawl"},
 	{"max-pages", "limits.pages", "stop after `N` pages; 0: no limit"},
 	{"max-depth", "scope.max_depth", "follow links `N` deep; 0: seeds only"},
 	{"max-time", "limits.duration", "stop after `TIME`, as 90s or 24h"},
 	{"scope", "scope.within", "how far from the seeds to go: `REACH` is origin, host, domain or any"},
-	{"delay", "politeness.delay", "rest of a host between two visits, as 500ms or 10s"},
-	{"workers", "limits.workers", "visits at a time, over all hosts"},
-	{"concurrency", "politeness.concurrency", "visits at a time to one host"},
-	{"dialect", "robots.dialect", "how robots.txt is read: google, yandex or google-oss"},
+	{"delay", "politeness.delay", "shortest pause between two visits to a host, as 500ms or 10s"},
+	{"workers", "limits.workers", "simultaneous visits, over all hosts"},
+	{"concurrency", "politeness.concurrency", "simultaneous visits to one host"},
+	{"dialect", "robots.dialect", "rules for reading robots.txt: google, yandex or google-oss"},
 	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default DIR/pages.jsonl)"},
-	{"warc", "output.warc", "write all requests and answers to WARC files in `DIR`"},
+	{"warc", "output.warc", "write all requests and responses to WARC files in `DIR`"},
 	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`: http, https, socks5 or socks5h"},
 	{"connect-to", "fetch.connect_to", "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable"},
 	{"allow-private", "fetch.allow_private", "allow connections to loopback and private addresses"},
 }
 
-// A fieldFlagValue is what the command line says of one field. It is kept as text:
-// the project file is read later, and flags win over it.
+// A fieldFlagValue holds the values of one flag as text until ApplyFieldFlags writes them over those
+// of the project file, which is read after the flags.
 type fieldFlagValue struct {
 	fieldPath string
-	values    []string
+	values    []string // one for each time that the flag is given
 }
 
-// AddFieldFlags adds the flags of these names to fs, all if none is named.
-// What a flag is given is tried on the spot, so that a mistake is told by its own
-// name.
+// AddFieldFlags adds the flags with the given names to fs, or all flags if no name is given. Setting
+// a flag checks its value at once, so that the error names the flag.
 func AddFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 	var flags []*pflag.Flag
 	for _, f := range projectFieldFlags {
@@ -59,7 +59,7 @@ func AddFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 	return flags
 }
 
-// Set is part of pflag.Value.
+// Set implements pflag.Value. It tries the text on an empty project file and returns the error.
 func (s *fieldFlagValue) Set(text string) error {
 	values := append(s.values, text)
 	if err := s.applyTo(NewFile(), "", values); err != nil {
@@ -69,7 +69,7 @@ func (s *fieldFlagValue) Set(text string) error {
 	return nil
 }
 
-// String is part of pflag.Value: the default, until Set is called.
+// String implements pflag.Value: it returns the field's default until Set is called.
 func (s *fieldFlagValue) String() string {
 	if len(s.values) > 0 {
 		return strings.Join(s.values, " ")
@@ -84,11 +84,11 @@ func (s *fieldFlagValue) String() string {
 	}
 }
 
-// Type is part of pflag.Value; help shows it where usage names no value.
+// Type implements pflag.Value. The help text shows the type where usage names no value.
 func (s *fieldFlagValue) Type() string {
 	switch new(Project).fieldAt(s.fieldPath).Interface().(type) {
 	case bool:
-		return "bool" // and so help shows none
+		return "bool" // pflag shows no value for this type
 	case int:
 		return "N"
 	case Duration:
@@ -97,10 +97,11 @@ func (s *fieldFlagValue) Type() string {
 	return "NAME"
 }
 
-// GetSlice returns the values that were given, as that of pflag.SliceValue does.
+// GetSlice returns all values of the flag, as pflag.SliceValue.GetSlice does.
 func (s *fieldFlagValue) GetSlice() []string { return s.values }
 
-// applyTo gives the field of d the values; by says what did it.
+// applyTo sets the field of d to values. setBy is the argument that errors name. The agent flag sets
+// two fields: agent.product and, after a slash, agent.version.
 func (s *fieldFlagValue) applyTo(d *File, setBy string, values []string) error {
 	if s.fieldPath != "agent" {
 		return d.SetFieldFromCommandLine(s.fieldPath, setBy, values...)
@@ -117,7 +118,8 @@ func (s *fieldFlagValue) applyTo(d *File, setBy string, values []string) error {
 	return d.SetFieldFromCommandLine("agent.product", setBy, product)
 }
 
-// ApplyFieldFlags gives d what the command line says.
+// ApplyFieldFlags sets the fields of d whose flags are on the command line. flags are those that
+// AddFieldFlags returned. An invalid value is a *usage.Error that names the flag.
 func ApplyFieldFlags(d *File, flags []*pflag.Flag) error {
 	for _, f := range flags {
 		if !f.Changed {

@@ -12,14 +12,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A Project is one crawl as its owner describes it: the project file, field by
-// field. A field that the file leaves out keeps its value of Default.
+// A Project is one crawl as its owner describes it: the project file, field by field. A
+// field that the file leaves out has its value of Default.
 type Project struct {
-	Name       string             `yaml:"project"` // 1 to 64 of a-z, 0-9 and -; in a daemon, the name of the file
-	Agent      AgentSettings      `yaml:"agent"`
-	Seeds      []string           `yaml:"seeds"`      // URLs to begin with; here or in seed_files there must be one
-	SeedFiles  []string           `yaml:"seed_files"` // files with one URL a line; # begins a comment
-	Handler    string             `yaml:"handler"`    // name of the Go callbacks; empty: pages are recorded and links followed
+	Name      string        `yaml:"project"` // 1 to 64 of a-z, 0-9 and -; in a daemon, the name of the file
+	Agent     AgentSettings `yaml:"agent"`
+	Seeds     []string      `yaml:"seeds"`      // URLs to begin with; seeds or seed_files must have at least one
+	SeedFiles []string      `yaml:"seed_files"` // files with one URL per line; # begins a comment
+	// name of the Go callbacks; empty: the crawl records pages and follows links
+	Handler    string             `yaml:"handler"`
 	Scope      ScopeSettings      `yaml:"scope"`
 	Robots     RobotsSettings     `yaml:"robots"`
 	Politeness PolitenessSettings `yaml:"politeness"`
@@ -31,140 +32,160 @@ type Project struct {
 	Output     OutputSettings     `yaml:"output"`
 }
 
-// An AgentSettings is who the crawl says it is.
+// AgentSettings is the identity of the crawl: the name that robots.txt files address and the
+// parts of the User-Agent header.
 type AgentSettings struct {
-	Product string `yaml:"product"` // the token looked for in robots.txt
-	// FallbackTokens are the tokens looked for, in order, where no group of a robots.txt names
-	// product. Empty: none, or where product is that of a well-known crawler, what its
-	// operator documents, such as googlebot for Googlebot-News.
+	Product string `yaml:"product"` // the product token, which the crawl looks for in robots.txt
+	// FallbackTokens are the tokens that the crawl looks for, in order, in a robots.txt without a
+	// group for product. Empty: no token, unless product is that of a well-known crawler: then
+	// the tokens that its operator documents, such as googlebot for Googlebot-News.
 	FallbackTokens []string `yaml:"wider"`
 	Version        string   `yaml:"version"` // empty: the version of decorum
-	Contact        string   `yaml:"contact"` // URL or mailto:; compulsory
+	Contact        string   `yaml:"contact"` // URL or mailto: address of the operator; required
 
 	Signature Signing `yaml:"signature"`
 }
 
-// ScopeSettings says which URLs belong to the crawl. The limits from max_params on are
-// against sites that make up URLs without end; for them 0 is the default.
+// ScopeSettings says which URLs belong to the crawl. The limits from max_params on stop sites
+// that generate URLs without end; 0 sets each of these limits to its default.
 type ScopeSettings struct {
-	ScopeMode         string     `yaml:"within"`               // origin, host, domain or any, relative to the seeds
-	Include           []string   `yaml:"include"`              // RE2 patterns; a URL must match one of them. Empty: all do
-	Exclude           []string   `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
-	MaxDepth          int        `yaml:"max_depth"`            // links from a seed; 0: seeds only
-	MaxPagesPerHost   int        `yaml:"max_pages_per_host"`   // over all runs together; 0: no limit
-	MaxBytesPerHost   Size       `yaml:"max_bytes_per_host"`   // of bodies, as decoded, over all runs together; 0: no limit
-	MaxURLLength      int        `yaml:"max_url_length"`       // bytes of a URL
-	MaxParams         int        `yaml:"max_params"`           // parameters of a query
-	MaxPathDepth      int        `yaml:"max_path_depth"`       // segments of a path
-	MaxPathRepeats    int        `yaml:"max_repeat"`           // times that the same segments stand in a row
-	MaxRedirects      int        `yaml:"max_redirects"`        // in a row
-	MaxURLsPerPattern int        `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
-	MaxURLsPerHost    int        `yaml:"max_urls_per_host"`    // ever queued
-	MaxHostsPerDomain int        `yaml:"max_hosts_per_domain"` // of a registrable domain, that ever have a URL queued; seeds' hosts are never refused
-	MaxHosts          int        `yaml:"max_hosts"`            // of all domains together, that ever have a URL queued; seeds' hosts are never refused
-	Params            ParamRules `yaml:"params"`
+	ScopeMode string   `yaml:"within"`    // origin, host, domain or any, relative to the seeds
+	Include   []string `yaml:"include"`   // RE2 patterns; a URL must match one of them. Empty: every URL matches
+	Exclude   []string `yaml:"exclude"`   // RE2 patterns; a URL that matches one is excluded, even if include matches
+	MaxDepth  int      `yaml:"max_depth"` // links from a seed; 0: seeds only
+	// pages visited on one host, over all runs together; 0: no limit
+	MaxPagesPerHost int `yaml:"max_pages_per_host"`
+	// decoded bytes of bodies from one host, over all runs together; 0: no limit
+	MaxBytesPerHost Size `yaml:"max_bytes_per_host"`
+	MaxURLLength    int  `yaml:"max_url_length"` // bytes of a URL
+	MaxParams       int  `yaml:"max_params"`     // parameters of a query
+	MaxPathDepth    int  `yaml:"max_path_depth"` // segments of a path
+	MaxPathRepeats  int  `yaml:"max_repeat"`     // repetitions of the same segments in a row
+	MaxRedirects    int  `yaml:"max_redirects"`  // redirects in a row
+	// URLs of one host that differ only in numbers, dates and tokens
+	MaxURLsPerPattern int `yaml:"max_urls_per_pattern"`
+	MaxURLsPerHost    int `yaml:"max_urls_per_host"` // URLs of one host that are ever queued
+	// hosts of one registrable domain that ever have a URL queued; seeds' hosts are never refused
+	MaxHostsPerDomain int `yaml:"max_hosts_per_domain"`
+	// hosts of all domains together that ever have a URL queued; seeds' hosts are never refused
+	MaxHosts int        `yaml:"max_hosts"`
+	Params   ParamRules `yaml:"params"`
 }
 
-// ParamRules says which parameters of queries do not matter, on top of what
-// Clean-param says. "*" in a name stands for any characters.
+// ParamRules says which query parameters the crawl removes, in addition to those that Clean-param
+// lists. "*" in a name stands for any characters.
 type ParamRules struct {
-	Drop []string `yaml:"drop"` // taken off
-	Keep []string `yaml:"keep"` // but not these; without drop, all but these are
-	Sort bool     `yaml:"sort"` // the rest is put in the order of names
+	Drop []string `yaml:"drop"` // parameters to remove
+	Keep []string `yaml:"keep"` // exceptions from drop; without drop, all other parameters are removed
+	Sort bool     `yaml:"sort"` // put the remaining parameters in the order of their names
 }
 
-// RobotsSettings says how robots.txt and its relatives are read.
+// RobotsSettings says how the crawl reads robots.txt, robots meta elements and X-Robots-Tag.
 type RobotsSettings struct {
-	Dialect        string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
-	ObeyExtensions bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
-	MaxTTL         Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
-	ObeyMetaTags   bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
-	// Purposes is what the crawl is for: search, ai-input, ai-train, archive. Pages
-	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
-	// of those that ask so themselves the content is not kept. Empty: not stated.
+	Dialect string `yaml:"dialect"` // google, yandex or google-oss: Google's published parser to the letter
+	// obey Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
+	ObeyExtensions bool `yaml:"extensions"`
+	// longest time that a robots.txt is used. Within it, its Cache-Control decides; without one, a day
+	MaxTTL       Duration `yaml:"max_ttl"`
+	ObeyMetaTags bool     `yaml:"meta"` // obey robots meta elements, X-Robots-Tag, rel=nofollow
+	// Purposes is what the crawl is for: search, ai-input, ai-train, archive. The crawl does not
+	// visit pages whose robots.txt or tdmrep.json reserves the use for a purpose, and does not keep
+	// the content of pages that reserve it themselves. Empty: not stated.
 	Purposes []string `yaml:"purpose"`
 }
 
-// PolitenessSettings says how gently hosts are visited.
+// PolitenessSettings says how gently the crawl visits hosts.
 type PolitenessSettings struct {
-	Delay          Duration                  `yaml:"delay"`           // least rest of a host, from the end of an answer to the next request; what is longer of this, Crawl-delay, Retry-After and back-off holds
-	AdaptiveFactor float64                   `yaml:"adaptive"`        // the rest is at least so many times as long as the last visit took; 0: off
-	Concurrency    int                       `yaml:"concurrency"`     // visits at a time to one host
-	MaxCrawlDelay  Duration                  `yaml:"max_crawl_delay"` // hosts that ask for a longer one are set aside, and reported
+	// shortest pause of a host, from the end of a response to the next request; the longest of this,
+	// Crawl-delay, Retry-After and back-off applies
+	Delay Duration `yaml:"delay"`
+	// the pause is at least this many times the duration of the last visit; 0: off
+	AdaptiveFactor float64                   `yaml:"adaptive"`
+	Concurrency    int                       `yaml:"concurrency"`     // simultaneous visits to one host
+	MaxCrawlDelay  Duration                  `yaml:"max_crawl_delay"` // hosts with a longer one are suspended
 	PerIP          IPPoliteness              `yaml:"ip"`
 	Window         Window                    `yaml:"window"`
 	Hosts          map[string]HostPoliteness `yaml:"hosts"`
 }
 
-// IPPoliteness is the pace of one address, of all its hosts together. What is
-// left out is 2 at a time, and no delay. If both are, loopback addresses are not
-// counted: the services of the machine are the operator's own.
+// IPPoliteness limits the visits to one IP address, over all hosts at the address. The default is
+// 2 simultaneous visits without a pause. If both fields are left out, loopback addresses have no
+// limit, because the services on the machine are the operator's own.
 type IPPoliteness struct {
-	Concurrency *int      `yaml:"concurrency,omitempty"` // visits at a time
-	Delay       *Duration `yaml:"delay,omitempty"`       // least rest between two
+	Concurrency *int      `yaml:"concurrency,omitempty"` // simultaneous visits
+	Delay       *Duration `yaml:"delay,omitempty"`       // shortest time between two visits
 }
 
-// HostPoliteness is what is otherwise for the host of that name. What is left out is
-// as for all hosts. It sets the project's own pace only: a longer Crawl-delay holds.
+// HostPoliteness overrides the politeness for the host with that name. A field that is left
+// out has the value for all hosts. The override changes only the project's own pace: a longer
+// Crawl-delay still applies.
 type HostPoliteness struct {
 	Delay          *Duration `yaml:"delay,omitempty"`       // as politeness.delay
 	AdaptiveFactor *float64  `yaml:"adaptive,omitempty"`    // as politeness.adaptive
 	Concurrency    *int      `yaml:"concurrency,omitempty"` // as politeness.concurrency
 	Window         *Window   `yaml:"window,omitempty"`      // as politeness.window
-	Reason         string    `yaml:"reason,omitempty"`      // told in the log
-	Expires        Date      `yaml:"expires,omitempty"`     // the last day, in UTC, on which this holds; none: for good
+	Reason         string    `yaml:"reason,omitempty"`      // why; the log repeats it
+	Expires        Date      `yaml:"expires,omitempty"`     // last day, in UTC, of the override; empty: no end
 }
 
-// A Window is the hours of a day in which hosts are visited; none: always.
+// Window is the hours of a day in which the crawl visits hosts. Empty: all hours.
 type Window struct {
 	Hours string `yaml:"hours"` // ranges as 22:00-06:00, separated by commas
 	Zone  string `yaml:"zone"`  // IANA name, as Europe/Prague; empty: UTC
 }
 
-// LimitSettings says what bounds the crawl as a whole; 0 is no limit.
+// LimitSettings limits the crawl as a whole. 0 means no limit.
 type LimitSettings struct {
-	Workers           int      `yaml:"workers"`             // visits at a time, over all hosts
-	Pages             int      `yaml:"pages"`               // visited by a run
-	Bytes             Size     `yaml:"bytes"`               // of bodies, received by a run
-	Duration          Duration `yaml:"duration"`            // of a run
+	Workers           int      `yaml:"workers"`             // simultaneous visits, over all hosts
+	Pages             int      `yaml:"pages"`               // pages that a run visits
+	Bytes             Size     `yaml:"bytes"`               // bytes of bodies that a run receives
+	Duration          Duration `yaml:"duration"`            // duration of a run
 	RequestsPerSecond float64  `yaml:"requests_per_second"` // over all hosts
 	BytesPerSecond    Size     `yaml:"bytes_per_second"`    // over all hosts
 }
 
-// FetchSettings says how pages are requested.
+// FetchSettings says how the crawl requests pages.
 type FetchSettings struct {
-	Timeout          Duration          `yaml:"timeout"`          // of a visit
-	FirstByteTimeout Duration          `yaml:"first_byte"`       // of it, until the answer begins; 0: timeout
-	MaxHeader        Size              `yaml:"max_header"`       // of an answer; a longer one fails
-	MaxBody          Size              `yaml:"max_body"`         // as decoded; a longer one is cut
-	MaxSitemapBody   Size              `yaml:"max_sitemap_body"` // as decoded and decompressed; of a longer one the rest is not read
-	MaxRequestBody   Size              `yaml:"max_request_body"` // of what callbacks post; more is refused
-	ContentTypes     []string          `yaml:"content_types"`    // bodies of others are not read; empty: all are
-	Headers          map[string]string `yaml:"headers"`          // of every request, on top of the crawl's own
-	Cookies          bool              `yaml:"cookies"`          // keep them, by site, for pages only
-	Proxy            string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
-	DNSTTL           Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
-	ConnectToRules   []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any; ports of other services, as 22, 25 and 6379, are connected to only where a rule names a port
-	AllowPrivate     bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public, and to public ones of this machine
-	FTP              bool              `yaml:"ftp"`              // ftp URLs within the scope are visited, too; they are wherever a seed is one
+	Timeout          Duration `yaml:"timeout"`    // of a visit
+	FirstByteTimeout Duration `yaml:"first_byte"` // of a visit, until the response begins; 0: timeout
+	MaxHeader        Size     `yaml:"max_header"` // size of a response's header; a longer one fails the visit
+	MaxBody          Size     `yaml:"max_body"`   // decoded size of a body; a longer body is cut
+	// size of a sitemap, decoded and decompressed; the rest of a longer one is not read
+	MaxSitemapBody Size `yaml:"max_sitemap_body"`
+	MaxRequestBody Size `yaml:"max_request_body"` // size of a body that callbacks post; a longer one is refused
+	// media types whose bodies are read; empty: all
+	ContentTypes []string          `yaml:"content_types"`
+	Headers      map[string]string `yaml:"headers"` // headers of every request, in addition to the crawl's own
+	Cookies      bool              `yaml:"cookies"` // keep cookies, by site, for pages only
+	Proxy        string            `yaml:"proxy"`   // http, https, socks5 or socks5h URL; empty: no proxy
+	DNSTTL       Duration          `yaml:"dns_ttl"` // how long the addresses of a host are cached
+	// HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part matches
+	// any. The crawl connects to the ports of other services, such as 22, 25 and 6379, only where a
+	// rule names a port
+	ConnectToRules []string `yaml:"connect_to"`
+	// connect to loopback, private and other addresses that are not public, and to this machine's
+	// public ones
+	AllowPrivate bool `yaml:"allow_private"`
+	// visit ftp URLs within the scope, too; a seed that is an ftp URL has the same effect
+	FTP bool `yaml:"ftp"`
 }
 
-// DiscoverySettings says what leads to further URLs.
+// DiscoverySettings says where the crawl finds further URLs.
 type DiscoverySettings struct {
-	Links     bool `yaml:"links"`     // of pages and headers, but not where they ask robots not to follow
-	Sitemaps  bool `yaml:"sitemaps"`  // that robots.txt names
-	Feeds     bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and what they list
+	// links of pages and headers, except where these ask robots not to follow
+	Links     bool `yaml:"links"`
+	Sitemaps  bool `yaml:"sitemaps"`  // sitemaps that robots.txt names
+	Feeds     bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and the URLs in them
 	Canonical bool `yaml:"canonical"` // the URL that a page names as its canonical one
-	Images    bool `yaml:"images"`    // of pages; fetch.content_types says which bodies are read
-	MaxLinks  int  `yaml:"max_links"` // taken from one page, or feed
-	// MaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in a
-	// run, by itself and by indexes.
+	Images    bool `yaml:"images"`    // images of pages; fetch.content_types says which bodies are read
+	MaxLinks  int  `yaml:"max_links"` // URLs from one page or feed
+	// MaxSitemapsPerHost is how many sitemaps one run visits for the robots.txt of a host, including
+	// those that sitemap indexes list.
 	MaxSitemapsPerHost int `yaml:"max_sitemaps"`
 }
 
-// RevisitSettings says when pages are visited again: never (none), always after the same
-// time (interval: every), or by how often each has been found changed (adaptive:
-// from min to max).
+// RevisitSettings says when the crawl visits pages again: never (none), always after the same time
+// (interval: every), or by how often each page has changed (adaptive: from min to max).
 type RevisitSettings struct {
 	Mode        string   `yaml:"mode"`  // none, interval or adaptive
 	Interval    Duration `yaml:"every"` // with mode: interval
@@ -172,38 +193,42 @@ type RevisitSettings struct {
 	MaxInterval Duration `yaml:"max"`   // with mode: adaptive
 }
 
-// StoreSettings says where the state of the crawl is kept.
+// StoreSettings says where the crawl keeps its state.
 type StoreSettings struct {
-	Path  string        `yaml:"path"` // directory of the state; not to be set in a daemon
+	Path  string        `yaml:"path"` // directory of the state; a daemon refuses the field
 	Redis RedisSettings `yaml:"redis"`
 }
 
-// OutputSettings says what is written down of each visit.
+// OutputSettings says what the crawl writes for each visit.
 type OutputSettings struct {
 	JSONL            string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
-	JSONLMaxFileSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
-	WARCDir          string `yaml:"warc"`           // directory for WARC files; empty: none are written
+	JSONLMaxFileSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one file of any size
+	WARCDir          string `yaml:"warc"`           // directory for WARC files; empty: no WARC files
 	WARCMaxFileSize  Size   `yaml:"warc_max_size"`  // of each WARC file
-	FileMode         string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
-	WriteBodies      bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
-	WriteLedger      bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
+	// mode of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; existing files keep
+	// theirs
+	FileMode    string `yaml:"mode"`
+	WriteBodies bool   `yaml:"bodies"` // write decoded bodies of pages into bodies/ in the store's directory
+	// record what permitted each request, in ledger/ in the store's directory
+	WriteLedger bool `yaml:"ledger"`
 
-	RecordRefusalsInLedger   bool     `yaml:"ledger_refusals"`   // of URLs, too
-	LedgerMaxFileSize        Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
-	LedgerKeyFile            string   `yaml:"ledger_key"`        // file of the Ed25519 key that signs checkpoints; empty: there are none
-	LedgerCheckpointInterval Duration `yaml:"ledger_checkpoint"` // the time between two of them
+	RecordRefusalsInLedger bool `yaml:"ledger_refusals"` // record refused URLs in the ledger, too
+	LedgerMaxFileSize      Size `yaml:"ledger_max_size"` // of each ledger file, before compression
+	// file of the Ed25519 key that signs checkpoints of the ledger; empty: no checkpoints
+	LedgerKeyFile            string   `yaml:"ledger_key"`
+	LedgerCheckpointInterval Duration `yaml:"ledger_checkpoint"` // time between two checkpoints
 }
 
-// AllowsSameURLs reports whether p decides as q does which URLs may be visited: scope
-// reaches from the seeds.
+// AllowsSameURLs reports whether p and q permit the same URLs: they have the same agent tokens,
+// fetch.ftp, robots settings and scope, and the same seeds, since the scope is relative to the seeds.
 func (p *Project) AllowsSameURLs(q Project) bool {
 	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.FallbackTokens, q.Agent.FallbackTokens) && p.Fetch.FTP == q.Fetch.FTP &&
 		equalFieldValues(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && equalFieldValues(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }
 
-// Default returns what holds where nobody says otherwise. It lacks
-// seeds, and a contact, which has no default.
+// Default returns a project with the default of every field. It lacks seeds and a contact, which
+// have no default.
 func Default() Project {
 	return Project{
 		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},

@@ -20,7 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// minimalFile is a project file with what is compulsory.
+// minimalFile is a project file with only the required fields.
 const minimalFile = `agent: {contact: "mailto:bot@example.com"}
 seeds: [https://example.com/]
 `
@@ -45,8 +45,8 @@ fetch: {content_types: []}
 	}
 }
 
-// In a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3), whatever
-// room the list is in.
+// TestReadProjectOfAddresses: in a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3),
+// in every section of the file.
 func TestReadProjectOfAddresses(t *testing.T) {
 	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
@@ -60,15 +60,15 @@ func TestReadProjectOfAddresses(t *testing.T) {
 	}
 }
 
-// Every mistake is told with its file, line and column, the text itself, and
-// what is expected in its place.
+// TestReadProjectErrors: every error names the file, line and column, shows the line, and says what is
+// expected.
 func TestReadProjectErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"unknown field", "agent:\n  contact: mailto:a@b.example\nseed: [x]\n", `
 p.yaml:3:1: unknown field "seed"; expected one of project, agent, seeds, seed_files, handler, scope, robots, politeness, limits, fetch, discover, revisit, store, output
   3 | seed: [x]
     | ^`},
-		{"unknown field of a room", "store: {path: x, engine: bolt}\n", `
+		{"unknown field of a section", "store: {path: x, engine: bolt}\n", `
 p.yaml:1:18: unknown field "store.engine"; expected one of path, redis
   1 | store: {path: x, engine: bolt}
     |                  ^`},
@@ -96,15 +96,15 @@ p.yaml:1:31: seeds[1]: expected a single value, found the field "a"
 p.yaml:1:29: store.redis.addresses[0]: expected a single value, found the field "a"
   1 | store: {redis: {addresses: ['a':80]}}
     |                             ^`},
-		{"wrong type: room", "store: decorum-data\n", `
+		{"wrong type: section", "store: decorum-data\n", `
 p.yaml:1:8: store: expected fields (path, redis), found "decorum-data"
   1 | store: decorum-data
     |        ^`},
-		{"wrong type: no room", "project:\n  name: books\n", `
+		{"wrong type: not a section", "project:\n  name: books\n", `
 p.yaml:2:3: project: expected a single value, found the field "name"
   2 |   name: books
     |   ^`},
-		{"wrong type: list for a room", "agent:\n- product: x\n", `
+		{"wrong type: list for a section", "agent:\n- product: x\n", `
 p.yaml:2:1: agent: expected fields (product, wider, version, contact, signature), found a list
   2 | - product: x
     | ^`},
@@ -129,22 +129,22 @@ p.yaml:4:42: fetch.headers.cookie: it may not be set: cookies are kept by host: 
   4 |   headers: {Accept-Language: en, cookie: a=b}
     |                                          ^`},
 		{"a header twice", minimalFile + "fetch: {headers: {X-A: a, x-a: b}}\n", `
-p.yaml:3:32: fetch.headers.x-a: the header is there twice, in other letters
+p.yaml:3:32: fetch.headers.x-a: the header is set twice, in upper and lower case
   3 | fetch: {headers: {X-A: a, x-a: b}}
     |                                ^`},
 		{"a bad proxy; its password is not shown", minimalFile + "fetch: {proxy: 'ftp://me:geheim@proxy.example'}\n", `
 p.yaml:3:16: fetch.proxy: the scheme of a proxy is http, https, socks5 or socks5h
   3 | fetch: {proxy: 'ftp://*********@proxy.example'}
     |                ^`},
-		{"a proxy that cannot do all", minimalFile + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
-p.yaml:3:16: fetch.proxy: a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out
+		{"a proxy, which ignores connect_to", minimalFile + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
+p.yaml:3:16: fetch.proxy: the proxy makes the connections and ignores fetch.connect_to; leave one of the two out
   3 | fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}
     |                ^`},
 		{"a part longer than the whole", minimalFile + "fetch: {timeout: 10s, first_byte: 20s}\n", `
 p.yaml:3:35: fetch.first_byte: 20s is longer than fetch.timeout, 10s
   3 | fetch: {timeout: 10s, first_byte: 20s}
     |                                   ^`},
-		{"a header of no length", minimalFile + "fetch: {max_header: 10}\n", `
+		{"a header too short", minimalFile + "fetch: {max_header: 10}\n", `
 p.yaml:3:21: fetch.max_header: 10 is out of range: expected 1024 to 16777216
   3 | fetch: {max_header: 10}
     |                     ^`},
@@ -185,13 +185,13 @@ p.yaml:1:18: agent.version: "1/2" is not a version: expected no blanks and no sl
   1 | agent: {version: 1/2}
     |                  ^`},
 		{"no contact", "seeds: [https://example.com/]\n", `
-p.yaml: agent.contact: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact`},
+p.yaml: agent.contact: contact is required: a URL or mailto: address at which a site owner can reach you; set agent.contact or --contact`},
 		{"no contact, but an agent", "agent: {product: examplebot}\n", `
-p.yaml:1:1: agent.contact: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact
+p.yaml:1:1: agent.contact: contact is required: a URL or mailto: address at which a site owner can reach you; set agent.contact or --contact
   1 | agent: {product: examplebot}
     | ^`},
 		{"contact", "agent:\n  contact: me\n", `
-p.yaml:2:12: agent.contact: "me" is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII
+p.yaml:2:12: agent.contact: "me" is not a contact: expected https://example.com/bot or mailto:you@example.com, in ASCII
   2 |   contact: me
     |            ^`},
 		{"nothing to crawl", "agent: {contact: mailto:a@b.example}\n", `
@@ -224,7 +224,7 @@ p.yaml:3:24: politeness.adaptive: NaN is out of range: expected 0 to 1000
 p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
   5 |   concurrency: 0
     |                ^`},
-		{"a rate without end", minimalFile + "limits: {requests_per_second: 1e-300}\n", `
+		{"a rate below one request a day", minimalFile + "limits: {requests_per_second: 1e-300}\n", `
 p.yaml:3:31: limits.requests_per_second: 1e-300 is less than one request a day: expected 0, for no limit, or more
   3 | limits: {requests_per_second: 1e-300}
     |                               ^`},
@@ -249,18 +249,18 @@ p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_sitemaps: 0}
     |                          ^`},
 		{"images beside callbacks", minimalFile + "handler: books\ndiscover: {images: true}\n", `
-p.yaml:4:20: discover.images: the callbacks of handler "books" say what leads on from a page; leave one of the two out
+p.yaml:4:20: discover.images: the callbacks of handler "books" choose which URLs to follow; leave one of the two out
   4 | discover: {images: true}
     |                    ^`},
 		{"zero", minimalFile + "fetch: {timeout: 0s}\n", `
 p.yaml:3:18: fetch.timeout: expected more than 0
   3 | fetch: {timeout: 0s}
     |                  ^`},
-		{"rest", minimalFile + "revisit: {mode: interval, every: 0s}\n", `
+		{"revisit interval", minimalFile + "revisit: {mode: interval, every: 0s}\n", `
 p.yaml:3:34: revisit.every: 0s is out of range: expected 1s to 3650d
   3 | revisit: {mode: interval, every: 0s}
     |                                  ^`},
-		{"rests", minimalFile + "revisit: {mode: adaptive, min: 31d}\n", `
+		{"revisit min above max", minimalFile + "revisit: {mode: adaptive, min: 31d}\n", `
 p.yaml:3:32: revisit.min: 744h is longer than revisit.max, 720h
   3 | revisit: {mode: adaptive, min: 31d}
     |                                ^`},
@@ -325,15 +325,15 @@ p.yaml:5:26: politeness.hosts.a.example.expires: "31.1.2027" is not a day; write
   5 |     a.example: {expires: 31.1.2027}
     |                          ^`},
 		{"a key without a ledger", minimalFile + "output: {ledger: false, ledger_key: k.pem}\n", `
-p.yaml:3:37: output.ledger_key: says something of the ledger, and there is none; leave it out, or output.ledger: false
+p.yaml:3:37: output.ledger_key: has no effect without a ledger; leave it out, or output.ledger: false
   3 | output: {ledger: false, ledger_key: k.pem}
     |                                     ^`},
 		{"files of lines too small", minimalFile + "output: {jsonl_max_size: 1B}\n", `
-p.yaml:3:26: output.jsonl_max_size: 1 is out of range: expected 0, for one file without end, or 1024 to 1099511627776
+p.yaml:3:26: output.jsonl_max_size: 1 is out of range: expected 0, for one file of any size, or 1024 to 1099511627776
   3 | output: {jsonl_max_size: 1B}
     |                          ^`},
-		{"standard output of a size", minimalFile + "output: {jsonl: '-', jsonl_max_size: 1MiB}\n", `
-p.yaml:3:38: output.jsonl_max_size: cannot be used with output.jsonl: "-", since standard output is no file; leave one of the two out
+		{"standard output with a size limit", minimalFile + "output: {jsonl: '-', jsonl_max_size: 1MiB}\n", `
+p.yaml:3:38: output.jsonl_max_size: cannot be used with output.jsonl: "-", since standard output is not a file; leave one of the two out
   3 | output: {jsonl: '-', jsonl_max_size: 1MiB}
     |                                      ^`},
 		{"WARC files too small", minimalFile + "output: {warc: a, warc_max_size: 1B}\n", `
@@ -352,7 +352,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if e := (*Error)(nil); err != nil && !errors.As(err, &e) && !errors.As(err, new(*usage.Error)) {
-				t.Errorf("%T is neither an error in the file nor one of usage", err)
+				t.Errorf("%T is neither an *Error nor a *usage.Error", err)
 			}
 		})
 	}
@@ -365,8 +365,8 @@ func TestReadProjectRefusesAHugeFile(t *testing.T) {
 	}
 }
 
-// The sample shows every field of a project file. A field that only some projects have, as store.redis,
-// may stand in a comment.
+// TestSampleShowsEveryField: the sample shows every field of a project file. Fields that only some
+// projects have, such as store.redis, may be in a comment.
 func TestSampleShowsEveryField(t *testing.T) {
 	const name = "testdata/project.yaml"
 	d, err := ReadFile(name)
@@ -392,8 +392,8 @@ func TestSampleShowsEveryField(t *testing.T) {
 	}
 }
 
-// leafFieldPaths returns the paths of the fields of struct typ that hold no fields themselves. Fields by
-// name, as politeness.hosts has them, count as one.
+// leafFieldPaths returns the paths of the fields of struct typ that are not structs themselves. A map of
+// structs, such as politeness.hosts, counts as one field.
 func leafFieldPaths(under string, typ reflect.Type) (paths []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
@@ -411,7 +411,7 @@ func leafFieldPaths(under string, typ reflect.Type) (paths []string) {
 	return paths
 }
 
-// What is kept for --resume is read back as it was.
+// TestProjectRoundTrip: the copy of a project that --resume reads equals the project.
 func TestProjectRoundTrip(t *testing.T) {
 	d, err := ReadFile("testdata/project.yaml")
 	if err != nil {
@@ -443,7 +443,7 @@ func FuzzReadProject(f *testing.F) {
 		d.file, d.Text = "p.yaml", text
 		if err := d.decode(); err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml:") {
-				t.Errorf("error without its place: %v", err)
+				t.Errorf("error without its position: %v", err)
 			}
 			return
 		}

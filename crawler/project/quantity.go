@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A Duration is a length of time as people write it: 500ms, 1s, 24h, 30d. It
-// is never negative.
+// A Duration is a length of time with a readable text form: 500ms, 1s, 24h, 30d. It is never
+// negative.
 type Duration time.Duration
 
 const day = 24 * time.Hour
 
-// UnmarshalText reads what time.ParseDuration reads, with days in front if
-// wanted.
+// UnmarshalText parses the syntax of time.ParseDuration, optionally after a number of days, as in
+// 2d12h. A negative duration is an error.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := parseDuration(string(text))
 	if err != nil {
@@ -63,13 +63,13 @@ func (d Duration) String() string {
 	return s
 }
 
-// MarshalText is String.
+// MarshalText returns the text of String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// A Date is a day as people write it: 2027-01-31. Empty: none.
+// A Date is a day in the form 2027-01-31. The empty Date means no day.
 type Date string
 
-// UnmarshalText reads a day.
+// UnmarshalText parses a day in the form 2027-01-31.
 func (d *Date) UnmarshalText(text []byte) error {
 	if _, err := time.Parse(time.DateOnly, string(text)); err != nil {
 		return fmt.Errorf("%q is not a day; write it as 2027-01-31", text)
@@ -78,7 +78,7 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// endOfDay returns when the day is over, in UTC; the zero time if there is none.
+// endOfDay returns the end of the day, in UTC, or the zero time for the empty Date.
 func (d Date) endOfDay() time.Time {
 	day, err := time.Parse(time.DateOnly, string(d))
 	if err != nil {
@@ -87,10 +87,10 @@ func (d Date) endOfDay() time.Time {
 	return day.AddDate(0, 0, 1)
 }
 
-// A Size is a number of bytes as people write it: 512KiB, 10MiB, 1GB.
+// A Size is a number of bytes with a readable text form: 512KiB, 10MiB, 1GB.
 type Size int64
 
-// sizeUnits are those of a Size. The first four are the ones it is written in.
+// sizeUnits lists the units of a Size. String uses only the first four.
 var sizeUnits = []struct {
 	name  string
 	bytes int64
@@ -99,7 +99,7 @@ var sizeUnits = []struct {
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"kB", 1e3}, {"B", 1}, {"", 1},
 }
 
-// UnmarshalText reads a whole number and a unit; without one it counts bytes.
+// UnmarshalText parses a whole number and a unit. A number without a unit counts bytes.
 func (s *Size) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), "KMGTkiB")
 	name := string(text[len(number):])
@@ -126,5 +126,5 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// MarshalText is String.
+// MarshalText returns the text of String.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

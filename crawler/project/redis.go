@@ -12,32 +12,35 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// RedisSettings is a store that many processes share; without addresses the state is in
-// the directory of the crawl.
+// RedisSettings says on which Redis servers many processes share the state of the crawl. Without
+// addresses, the state is in the directory of the crawl.
 type RedisSettings struct {
-	Addresses     []string `yaml:"addresses"`     // servers, host:port; the others are found by them
-	Username      string   `yaml:"username"`      // of the ACL; empty: the default user
-	PasswordFile  string   `yaml:"password_file"` // its first line is the password
-	TLS           bool     `yaml:"tls"`           // speak TLS to the servers
-	CAFile        string   `yaml:"ca_file"`       // certificates (PEM) by which servers are known; empty: the system's
-	Prefix        string   `yaml:"prefix"`        // begins all keys, before the project's name
-	Partitions    int      `yaml:"partitions"`    // in which hosts are cut, fixed when the store is made
-	Durability    string   `yaml:"durability"`    // what a link that was found must have reached: replica, disk or none
-	LeaseDuration Duration `yaml:"lease"`         // how long a URL stays with a process that gives no sign of life
+	Addresses    []string `yaml:"addresses"`     // servers, host:port; these lead to the others of the cluster
+	Username     string   `yaml:"username"`      // ACL user; empty: the default user
+	PasswordFile string   `yaml:"password_file"` // its first line is the password
+	TLS          bool     `yaml:"tls"`           // connect to the servers with TLS
+	CAFile       string   `yaml:"ca_file"`       // certificates (PEM) that verify servers; empty: the system's
+	Prefix       string   `yaml:"prefix"`        // begins all keys, before the project's name
+	Partitions   int      `yaml:"partitions"`    // number of groups of hosts; fixed when the store is created
+	// what must have stored a new URL before the crawl relies on it: replica, disk or none
+	Durability string `yaml:"durability"`
+	// how long a URL stays leased to a process that has stopped responding
+	LeaseDuration Duration `yaml:"lease"`
 }
 
+// defaultRedisConfig returns the settings of a project file without store.redis.
 func defaultRedisConfig() RedisSettings {
 	return RedisSettings{Prefix: "decorum", Partitions: 64, Durability: string(redis.DurabilityReplica), LeaseDuration: Duration(30 * time.Second)}
 }
 
-// minLease bounds how often leases are renewed, three times as often as they
-// would run out.
+// minLease is the shortest lease. It limits how often a process renews its leases, which it does
+// three times per lease.
 const minLease = time.Second
 
-// LeaseTTL returns how long a URL stays in hand; 0 means the frontier's default.
+// LeaseTTL returns how long a lease lasts without renewal; 0 means the frontier's default.
 func (s *StoreSettings) LeaseTTL() time.Duration {
 	if !s.Redis.IsUsed() {
-		return 0 // there is no other process
+		return 0 // no other process shares the state
 	}
 	return time.Duration(s.Redis.LeaseDuration)
 }
@@ -45,7 +48,8 @@ func (s *StoreSettings) LeaseTTL() time.Duration {
 // IsUsed reports whether the state is in Redis.
 func (r *RedisSettings) IsUsed() bool { return len(r.Addresses) > 0 }
 
-// StoreIdentity says where a state is: in files if it is nowhere else.
+// StoreIdentity returns a text that differs between two Redis stores, or "" for a store in files. A
+// daemon compares it to see whether a new version of a project file moves the state.
 func (r *RedisSettings) StoreIdentity() string {
 	if !r.IsUsed() {
 		return ""
@@ -53,7 +57,8 @@ func (r *RedisSettings) StoreIdentity() string {
 	return fmt.Sprintf("%+v", *r)
 }
 
-// checkRedisSettings checks where the state is kept, if that is Redis.
+// checkRedisSettings checks store.redis. Settings without addresses are an error, because they would
+// have no effect.
 func checkRedisSettings(p *Project) *FieldProblem {
 	r := &p.Store.Redis
 	for i, address := range r.Addresses {
@@ -64,9 +69,9 @@ func checkRedisSettings(p *Project) *FieldProblem {
 	}
 	switch {
 	case !r.IsUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
-		return NewFieldProblem("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
+		return NewFieldProblem("store.redis.addresses", "no server: expected HOST:PORT of at least one")
 	case r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}"):
-		return NewFieldProblem("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
+		return NewFieldProblem("store.redis.prefix", "%q is not a prefix of keys: expected text without braces", r.Prefix)
 	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
 		return NewFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
@@ -76,7 +81,7 @@ func checkRedisSettings(p *Project) *FieldProblem {
 	case r.CAFile != "" && !r.TLS:
 		return NewFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
 	case r.IsUsed() && p.Name == "":
-		return NewFieldProblem("project", "a name is needed where crawls share servers (store.redis)")
+		return NewFieldProblem("project", "a project in Redis (store.redis) needs a name, since other crawls may share the servers")
 	}
 	return nil
 }

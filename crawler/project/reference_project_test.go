@@ -12,27 +12,26 @@ import (
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
-// TestProjectFileReference: docs/project-file.md is what the code says of the fields of a
-// project.
+// TestProjectFileReference: docs/project-file.md agrees with the comments on the fields of Project and
+// with their defaults.
 func TestProjectFileReference(t *testing.T) {
 	doctest.CheckGenerated(t, "project-file.md", "crawler/project", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
 }
 
-// writeProjectFile writes the fields of the project file: what the comments of the
-// fields say, and their defaults.
+// writeProjectFile writes the reference of the project file: for each field, its comment and default.
 func writeProjectFile(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/project", "TestProjectFileReference") + `A project file is YAML: what one crawl is to do. Fields that are left out have their
-defaults. Unknown fields, wrong types and impossible values are refused with file, line
-and column. Durations are written as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + `
-or ` + "`1GiB`" + `. A flag of ` + "`decorum crawl`" + ` that is named here wins over its field.
+	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/project", "TestProjectFileReference") + `A project file describes one crawl in YAML. Fields that are left out have their defaults. Unknown
+fields, wrong types and invalid values are refused with file, line and column. Durations are written
+as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + ` or ` + "`1GiB`" + `.
+A flag of ` + "`decorum crawl`" + ` that is named here overrides its field.
 
-` + fmt.Sprintf(`A file has at most %d KiB, %d values and marks of punctuation, %d keys, %d of them in
-one mapping, and %d levels of lists and mappings; a key or value has at most %d KiB, and the keys
-that lead to a value %d bytes together. Anchors, aliases and tags are refused. Nothing is parsed
-before these limits have been checked. They are constants, and hold for the project in an export
-and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_files`"+`.
+` + fmt.Sprintf(`A file has at most %d KiB, %d values and marks of punctuation, %d keys, %d keys in one
+mapping, and %d levels of lists and mappings; a key or value has at most %d KiB, and the keys that
+lead to a value %d bytes together. Anchors, aliases and tags are refused. These limits are checked
+before the file is parsed. They are constants, and apply also to the project in an export and to
+token files. Longer lists of seeds belong in `+"`seed_files`"+`.
 
-The patterns of `+"`scope.include`"+` and `+"`scope.exclude`"+` are at most %d together, of %d KiB each, and
+`+"`scope.include`"+` and `+"`scope.exclude`"+` have at most %d patterns together, of %d KiB each, and
 their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
 `, MaxFileSize>>10, yamllimit.MaxTokens, yamllimit.MaxKeys, yamllimit.MaxEntries, yamllimit.MaxNesting, yamllimit.MaxScalarBytes>>10, yamllimit.MaxPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
 	defaults := Default()
@@ -46,11 +45,11 @@ their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+
 // A fieldWriter writes the fields of structs.
 type fieldWriter struct {
 	w     *bytes.Buffer
-	types map[string]doctest.TypeDoc
-	flags map[string]string // by field
+	types map[string]doctest.TypeDoc // by name of the struct
+	flags map[string]string          // by path of the field, such as --delay
 }
 
-// writeStruct writes the fields of one struct as a table, and then the structs in it.
+// writeStruct writes the fields of one struct as a table, and then the tables of the structs in it.
 func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 	about := f.types[v.Type().Name()]
 	if path != "" {
@@ -85,14 +84,14 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 	}
 }
 
-// structOf returns the struct that a field holds, or one of those that it holds by
-// name, and its path; an invalid value if the field is a single value or a list.
+// structOf returns the struct of a field, or of an entry of its map, and its path. It returns an invalid
+// value if the field is a single value or a list.
 func structOf(v reflect.Value, path string) (reflect.Value, string) {
 	if v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct {
 		return reflect.Zero(v.Type().Elem()), path + ".NAME"
 	}
 	if v.Kind() == reflect.Pointer && doctest.IsFieldStruct(v.Type().Elem()) {
-		return reflect.Value{}, "" // described where it is the field of all
+		return reflect.Value{}, "" // described at the field for all hosts
 	}
 	if doctest.IsFieldStruct(v.Type()) {
 		return v, path
@@ -100,7 +99,7 @@ func structOf(v reflect.Value, path string) (reflect.Value, string) {
 	return reflect.Value{}, ""
 }
 
-// valueKind says what is written as the value of a field.
+// valueKind describes the values of a field.
 func valueKind(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -130,7 +129,7 @@ func valueKind(t reflect.Type) string {
 	return "text"
 }
 
-// defaultOf writes a default.
+// defaultOf formats the default of a field, or returns "" if it is empty.
 func defaultOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Slice && v.Len() > 0:

@@ -6,26 +6,25 @@ import (
 	"regexp/syntax"
 )
 
-// The limits of the regular expressions of a project, all lists together. A URL is
-// matched against each of them, in time that is proportional to the size of its program.
-// They are constants because they protect the process that compiles the patterns.
+// Limits of the regular expressions of a project, all lists together. The crawl matches a URL against
+// each of them, in time proportional to the size of the compiled program. The limits are constants
+// because they protect the process that compiles the patterns.
 const (
 	maxPatterns      = 5000
-	maxPatternLength = 16 << 10 // bytes of one pattern: its parser may take 5 KB a byte
-	maxProgramsSize  = 16 << 20 // bytes of the programs: 3,000 patterns of some 100 characters each
+	maxPatternLength = 16 << 10 // bytes of one pattern: the parser may allocate 5 KB per byte
+	maxProgramsSize  = 16 << 20 // bytes of all programs: 3,000 patterns of some 100 characters each
 )
 
-// The size of an instruction of a program, and of a rune in one.
+// instructionSize and runeSize are the bytes of an instruction of a program and of a rune in one.
 const instructionSize, runeSize = 40, 4
 
-// A regexpBudget is the unused part of the limits on patterns.
+// A regexpBudget is the unused part of maxPatterns and maxProgramsSize.
 type regexpBudget struct{ regexpsLeft, programBytesLeft int }
 
 func newRegexpBudget() *regexpBudget { return &regexpBudget{maxPatterns, maxProgramsSize} }
 
-// compile returns the regular expression of a pattern (RE2). Before it compiles the
-// pattern, it computes the size of the program from the syntax tree and subtracts it
-// from the budget.
+// compile compiles a pattern (RE2). Before that, it computes the size of the program from the syntax
+// tree and subtracts it from the budget. It returns an error if the budget is exceeded.
 func (b *regexpBudget) compile(pattern string) (*regexp.Regexp, error) {
 	if b.regexpsLeft--; b.regexpsLeft < 0 {
 		return nil, fmt.Errorf("there are more than %d regular expressions; join some with |, or leave some out", maxPatterns)
@@ -44,7 +43,7 @@ func (b *regexpBudget) compile(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(pattern)
 }
 
-// compileAll returns the regular expressions of patterns.
+// compileAll compiles patterns, and returns the first error.
 func (b *regexpBudget) compileAll(patterns []string) ([]*regexp.Regexp, error) {
 	compiled := make([]*regexp.Regexp, len(patterns))
 	for i, pattern := range patterns {
@@ -56,23 +55,24 @@ func (b *regexpBudget) compileAll(patterns []string) ([]*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// regexpProgramSize returns an upper bound of the bytes of the program of a pattern: its
+// regexpProgramSize returns an upper bound of the size of a pattern's program, in bytes: its
 // instructions and their runes.
 func regexpProgramSize(tree *syntax.Regexp) int {
 	const frameInstructions = 3 // the instructions that begin, fail and match
 	return regexpSubprogramSize(tree) + frameInstructions*instructionSize
 }
 
-// regexpSubprogramSize returns how many bytes a part of a pattern takes in a program. The parser
-// refuses more than 1000 repetitions in all, nested ones multiplied, and trees deeper
-// than 1000.
+// regexpSubprogramSize returns an upper bound of the bytes that part of a pattern takes in the
+// program. The recursion ends and the product fits an int, because the parser refuses more than 1000
+// repetitions, nested ones multiplied, and trees deeper than 1000.
 func regexpSubprogramSize(re *syntax.Regexp) int {
+	// Begin with the sum of the parts; an operator without parts replaces it below.
 	size := 0
 	for _, sub := range re.Sub {
 		size += regexpSubprogramSize(sub)
 	}
 	switch re.Op {
-	case syntax.OpLiteral: // an instruction a rune
+	case syntax.OpLiteral: // one instruction per rune
 		size = len(re.Rune) * (instructionSize + runeSize)
 	case syntax.OpCharClass:
 		size = instructionSize + len(re.Rune)*runeSize

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Patterns are refused before they are compiled when there are too many of them, or when
-// their programs would be too large together.
+// TestPatternLimits: too many patterns, or patterns whose programs would be too large together, are
+// refused before they are compiled.
 func TestPatternLimits(t *testing.T) {
 	repeated := func(n int) []string { return slices.Repeat([]string{"x{1000}"}, n) }
 	for _, tt := range []struct {
@@ -36,12 +36,12 @@ func TestPatternLimits(t *testing.T) {
 			t.Errorf("%s: the check allocated %d MB; want at most %d", tt.name, cost>>20, 10*maxProgramsSize>>20)
 		}
 		if _, err := p.ScopeConfig(); err == nil {
-			t.Errorf("%s: the scope is made all the same", tt.name)
+			t.Errorf("%s: ScopeConfig returns no error", tt.name)
 		}
 	}
 }
 
-// Lists of patterns that make sense are taken.
+// TestManyPatterns: 3,000 ordinary patterns and one of 1,000 alternatives stay within the limits.
 func TestManyPatterns(t *testing.T) {
 	p := Default()
 	for i := range 3000 {
@@ -57,7 +57,7 @@ func TestManyPatterns(t *testing.T) {
 	}
 }
 
-// The size that is computed from a pattern bounds that of its program.
+// FuzzProgramSize: regexpProgramSize is at least the size of the pattern's compiled program.
 func FuzzProgramSize(f *testing.F) {
 	for _, pattern := range []string{
 		"", "a", "abc|def", "x{1000}", "(a{3,}b{2,5}c?){7}", `\pL+[^\d]*?`, "(?i)straße", "(((a)*)+)?", "a{0}", "a{0,1}", "(|a|b){10}",
@@ -88,7 +88,7 @@ func FuzzProgramSize(f *testing.F) {
 	})
 }
 
-// A pattern that is not one stays a fault of its syntax.
+// TestPatternSyntax: the error for an invalid pattern is a *syntax.Error.
 func TestPatternSyntax(t *testing.T) {
 	_, err := newRegexpBudget().compile("(")
 	if e := (*syntax.Error)(nil); !errors.As(err, &e) {

@@ -14,9 +14,9 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// AllSeeds yields the project's seeds, including those of its seed files, which it opens
-// by open. It ends with the first seed that is not a URL, or file that cannot be read.
-// It reads lists line by line and never holds them, since they may be long.
+// AllSeeds yields the project's seeds, including those of its seed files, which it opens with open.
+// It ends after the first error: a seed that is not a URL, or a file that cannot be read. It reads
+// seed files line by line and keeps no list, because they may be long.
 func (p *Project) AllSeeds(open inputfile.OpenFunc) iter.Seq2[decorum.URL, error] {
 	return func(yield func(decorum.URL, error) bool) {
 		for _, s := range p.Seeds {
@@ -36,15 +36,15 @@ func (p *Project) AllSeeds(open inputfile.OpenFunc) iter.Seq2[decorum.URL, error
 	}
 }
 
-// errStopReading ends the reading of seeds that nobody wants.
+// errStopReading ends readSeedFile after yield has returned false.
 var errStopReading = errors.New("enough seeds")
 
-// readSeedFile yields the URLs of one file: one a line, # begins a comment. Its errors
-// give the number of the line and do not quote it: a caller that may name a file may
-// not be allowed to read it.
+// readSeedFile yields the URLs of one file, one per line; # begins a comment. Its errors give the
+// number of the line but do not quote it: a user who may name a file may not be allowed to read it.
 func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(decorum.URL, error) bool) error {
+	// FirstSeedPerOrigin and the crawl each read the seeds, so a pipe would be empty the second time.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return usage.Errorf("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
+		return usage.Errorf("cannot read the seeds: %s is not a regular file, and seeds are read twice; write them to one", name)
 	}
 	f, err := open(name)
 	if err != nil {
@@ -71,8 +71,8 @@ func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(
 	return nil
 }
 
-// ParseSeedLine returns what a line of a seed file names: a comment begins at its
-// start or after a blank.
+// ParseSeedLine returns a line of a seed file without byte order mark, blanks and comment. A comment
+// begins with # at the start of the line or after a blank.
 func ParseSeedLine(line string) string {
 	line = strings.TrimPrefix(line, plaintext.ByteOrderMark)
 	for _, mark := range []string{" #", "\t#"} {
@@ -84,9 +84,9 @@ func ParseSeedLine(line string) string {
 	return line
 }
 
-// FirstSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
-// reads every seed, so a mistake in one is found before anything is sent. Seed files are
-// opened by open.
+// FirstSeedPerOrigin returns the first seed of each origin, which is all that the scope needs. It
+// reads every seed, so that an error in one is found before the crawl sends a request. It opens seed
+// files with open. Without any seed it returns a *usage.Error.
 func (p *Project) FirstSeedPerOrigin(open inputfile.OpenFunc) ([]decorum.URL, error) {
 	var found []decorum.URL
 	seen := map[decorum.Origin]bool{}
@@ -100,18 +100,18 @@ func (p *Project) FirstSeedPerOrigin(open inputfile.OpenFunc) ([]decorum.URL, er
 		}
 	}
 	if len(found) == 0 {
-		return nil, usage.Errorf("nothing to crawl: the seed files name no URL")
+		return nil, usage.Errorf("nothing to crawl: the seed files contain no URL")
 	}
 	return found, nil
 }
 
-// errProxiedFTP refuses what would go around the proxy.
+// errProxiedFTP refuses ftp URLs of a crawl with a proxy, because ftp connections would bypass it.
 var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
 
-// errFTPWithHandler refuses what callbacks would not be told of.
+// errFTPWithHandler refuses ftp URLs of a crawl with callbacks, which would never see them.
 var errFTPWithHandler = errors.New("the callbacks of a handler see http and https only")
 
-// seedURLProblem returns why the crawl cannot begin at s, if so (LOC-18), without its text.
+// seedURLProblem returns why s cannot be a seed, or nil (LOC-18). The error does not repeat s.
 func (p *Project) seedURLProblem(s string) error {
 	u, err := decorum.ParseURL(s)
 	switch {
@@ -125,5 +125,5 @@ func (p *Project) seedURLProblem(s string) error {
 	return nil
 }
 
-// errSeedNotURL is the error for a seed that is not a URL.
+// errSeedNotURL refuses a seed that is not a URL.
 var errSeedNotURL = errors.New("is not a URL the crawl can visit: expected https://host/path")

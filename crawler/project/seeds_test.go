@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// firstSeeds reads at most so many seeds.
+// firstSeeds reads at most limit seeds.
 func firstSeeds(p Project, limit int) (urls []string, err error) {
 	for u, err := range p.AllSeeds(os.Open) {
 		if err != nil {
@@ -29,7 +29,7 @@ func TestSeeds(t *testing.T) {
 	list := testfile.Write(t, "seeds.txt", "# a comment\n\n https://a.example/1 \nHTTPS://A.example/2\n")
 	p := Project{Seeds: []string{"https://b.example/"}, SeedFiles: []string{list}}
 	all := []string{"https://b.example/", "https://a.example/1", "https://a.example/2"}
-	for limit := 1; limit <= len(all)+1; limit++ { // whoever has enough may stop anywhere
+	for limit := 1; limit <= len(all)+1; limit++ { // the caller may stop after any seed
 		got, err := firstSeeds(p, limit)
 		if want := all[:min(limit, len(all))]; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the first %d: %q, %v; want %q", limit, got, err, want)
@@ -37,7 +37,7 @@ func TestSeeds(t *testing.T) {
 	}
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil || fmt.Sprint(seedPerOrigin) != "[https://b.example/ https://a.example/1]" {
-		t.Errorf("roots %v, %v; want one of each origin", seedPerOrigin, err)
+		t.Errorf("seeds %v, %v; want one of each origin", seedPerOrigin, err)
 	}
 }
 
@@ -49,11 +49,11 @@ func TestSeedErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := firstSeeds(Project{SeedFiles: []string{testfile.Write(t, "seeds.txt", tt.text)}}, 10)
 			if !errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one of usage that says %q", err, tt.want)
+				t.Errorf("error %v, want a *usage.Error with %q", err, tt.want)
 			}
 		})
 	}
 	if _, err := firstSeeds(Project{SeedFiles: []string{filepath.Join(t.TempDir(), "none")}}, 10); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want that there is no such file", err)
+		t.Errorf("error %v, want os.ErrNotExist", err)
 	}
 }

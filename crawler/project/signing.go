@@ -8,26 +8,28 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// Signing says with which keys requests are signed, so that sites can tell them from
-// those of somebody who only bears the same name. Without keys, they are not signed.
+// Signing says with which keys the crawl signs its requests, so that sites can tell its requests
+// from those of an impostor with the same User-Agent. Without keys, the requests are unsigned.
 type Signing struct {
-	KeyFiles           []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
-	KeyDirectoryOrigin string   `yaml:"directory"` // the origin that the key directory is at
-	SignatureTTL       Duration `yaml:"valid"`     // for so long from when the request is sent
-	// how Signature-Agent is written: dictionary, or string, for sites whose verifiers know only the early drafts of Web Bot Auth
+	KeyFiles           []string `yaml:"keys"`      // key files; the first key signs, the key directory lists all
+	KeyDirectoryOrigin string   `yaml:"directory"` // origin of the key directory
+	SignatureTTL       Duration `yaml:"valid"`     // how long a signature is valid after the request is sent
+	// form of the Signature-Agent header: dictionary, or string, for sites whose verifiers know only
+	// the early drafts of Web Bot Auth
 	SignatureAgentForm string `yaml:"agent_form"`
 }
 
-// isUsed reports whether requests are signed.
+// isUsed reports whether the crawl signs its requests.
 func (s *Signing) isUsed() bool { return len(s.KeyFiles) > 0 }
 
-// NormalizedKeyDirectoryOrigin returns the origin of the key directory, of a project that has been checked.
+// NormalizedKeyDirectoryOrigin returns the normalized origin of the key directory. The project must
+// have passed Check.
 func (s *Signing) NormalizedKeyDirectoryOrigin() string {
 	origin, _ := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin)
 	return origin
 }
 
-// KeyDirectoryURL returns where the key directory is; empty: requests are not signed.
+// KeyDirectoryURL returns the URL of the key directory, or "" if requests are unsigned.
 func (s *Signing) KeyDirectoryURL() string {
 	if !s.isUsed() {
 		return ""
@@ -37,6 +39,7 @@ func (s *Signing) KeyDirectoryURL() string {
 
 func checkSigningSettings(p *Project) *FieldProblem {
 	s := &p.Agent.Signature
+	// Check each field by itself.
 	for i, name := range s.KeyFiles {
 		if name == "" {
 			return NewFieldProblem(indexedFieldName("agent.signature.keys", i), "expected the name of a file")
@@ -48,13 +51,14 @@ func checkSigningSettings(p *Project) *FieldProblem {
 	if f := botauth.SignatureAgentForm(s.SignatureAgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
 		return NewFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
+	// Keys and directory need each other: sites verify a signature with a key from the directory.
 	switch {
 	case s.KeyDirectoryOrigin == "" && !s.isUsed():
 		return nil
 	case s.KeyDirectoryOrigin == "":
-		return NewFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
+		return NewFieldProblem("agent.signature.directory", "sites cannot find the keys: expected an https origin, as https://bot.example.com")
 	case !s.isUsed():
-		return NewFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
+		return NewFieldProblem("agent.signature.keys", "no key to sign with: expected a file, as decorum identity key makes one")
 	}
 	if _, err := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin); err != nil {
 		return NewFieldProblem("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
@@ -62,7 +66,8 @@ func checkSigningSettings(p *Project) *FieldProblem {
 	return nil
 }
 
-// ReadKeys reads the keys; the first one signs. It opens their files by open.
+// ReadKeys reads the keys from the files in KeyFiles, which it opens with open. The first key is
+// the one that signs. Two files with the same key are a *usage.Error, like an unreadable file.
 func (s *Signing) ReadKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.KeyFiles))
 	nameByID := map[string]string{}
@@ -79,7 +84,8 @@ func (s *Signing) ReadKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
 	return keys, nil
 }
 
-// NewSigner returns what signs the project's requests; nil: nothing does.
+// NewSigner returns the signer of the project's requests, or nil if the project has no keys. It
+// opens the key files with open.
 func (s *Signing) NewSigner(open inputfile.OpenFunc) (*botauth.Signer, error) {
 	if !s.isUsed() {
 		return nil, nil

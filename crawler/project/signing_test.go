@@ -9,8 +9,8 @@ import (
 
 func TestSigningRefused(t *testing.T) {
 	for _, tt := range []struct{ text, says string }{
-		{"{keys: [bot.pem]}", "p.yaml:3:3: agent.signature.directory: where sites find the keys is not said"},
-		{"{directory: https://bot.example.com}", "agent.signature.keys: no key is named to sign with"},
+		{"{keys: [bot.pem]}", "p.yaml:3:3: agent.signature.directory: sites cannot find the keys"},
+		{"{directory: https://bot.example.com}", "agent.signature.keys: no key to sign with"},
 		{"{keys: [''], directory: https://bot.example.com}", "p.yaml:3:22: agent.signature.keys[0]: expected the name of a file"},
 		{"{keys: [bot.pem], directory: 'http://bot.example.com'}", `p.yaml:3:43: agent.signature.directory: "http://bot.example.com": expected an origin on https`},
 		{"{keys: [bot.pem], directory: 'https://bot.example.com', valid: 2s}", "agent.signature.valid: 2s is out of range: expected 10s to 24h"},

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// costlyTexts are YAML texts of about n bytes that cost the lexer or the parser more than
-// their length; each is refused for what it says.
+// costlyTexts are YAML texts of about n bytes whose cost in the lexer or the parser is not
+// proportional to their length. Each is refused with wantErr.
 var costlyTexts = []struct {
 	name, wantErr string
 	text          func(n int) string
@@ -57,7 +57,7 @@ var costlyTexts = []struct {
 	}},
 }
 
-// manyLines returns about n bytes of lines that have their number in them.
+// manyLines returns about n bytes of lines, with the line's number in place of the %d of format.
 func manyLines(n int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -66,11 +66,11 @@ func manyLines(n int, format string) string {
 	return b.String()
 }
 
-// maxYAMLCost is how many bytes reading a project file may allocate for each of its own,
-// beside maxYAMLBase. Nearly all are garbage at once.
+// maxYAMLCost is how many bytes reading a project file may allocate per byte of the file, in addition
+// to maxYAMLBase. Nearly all of them are garbage at once.
 const maxYAMLCost, maxYAMLBase = 400, 4 << 20
 
-// A file that costs more than its length is refused, at a cost in proportion to its length.
+// TestCostlyProjects: each of costlyTexts is refused at a cost proportional to its length.
 func TestCostlyProjects(t *testing.T) {
 	for _, tt := range costlyTexts {
 		for _, n := range []int{100_000, 400_000} {
@@ -100,7 +100,7 @@ func allocatedBytes(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Large files that make sense stay within the limits.
+// TestLargeProjects: large but ordinary files stay within the limits.
 func TestLargeProjects(t *testing.T) {
 	hosts := "politeness:\n  hosts:\n" + manyLines(200_000, "    host%d.example:\n      delay: 2s\n      reason: asked by mail\n")
 	for name, text := range map[string]string{
@@ -125,7 +125,7 @@ func TestLargeProjects(t *testing.T) {
 	}
 }
 
-// TestExceededLimitPosition: an excess names its line and column.
+// TestExceededLimitPosition: the error for an exceeded limit names its line and column.
 func TestExceededLimitPosition(t *testing.T) {
 	_, err := ParseFile("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:42: lists and mappings are nested more than 32 deep") {
@@ -137,7 +137,7 @@ func TestExceededLimitPosition(t *testing.T) {
 	}
 }
 
-// Whatever passes the limits is parsed at a cost in proportion to its length.
+// FuzzYAMLLimits: parsing a text within the limits has a cost proportional to its length.
 func FuzzYAMLLimits(f *testing.F) {
 	sample, err := os.ReadFile("testdata/project.yaml")
 	if err != nil {

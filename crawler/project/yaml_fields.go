@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// A field is named by its path in the project file, as in politeness.delay.
-// The struct tags of Project are the only list of names: file, flags and
-// messages all go through here.
+// A field's name is its path in the project file, as in politeness.delay. The struct tags of Project
+// are the only list of these names: file, flags and messages use them through this file.
 
-// fieldByYAMLName returns the field of struct v with that name in the file, and false
-// if there is none.
+// fieldByYAMLName returns the field of struct v with that name in the project file, and whether it
+// exists.
 func fieldByYAMLName(v reflect.Value, name string) (reflect.Value, bool) {
 	for i := range v.NumField() {
 		if yamlFieldName(v.Type().Field(i)) == name {
@@ -23,7 +22,7 @@ func fieldByYAMLName(v reflect.Value, name string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// yamlFieldNames returns the names of the fields of a struct, in its order.
+// yamlFieldNames returns the names of a struct's fields in the project file, in the struct's order.
 func yamlFieldNames(t reflect.Type) []string {
 	names := make([]string, t.NumField())
 	for i := range names {
@@ -32,14 +31,13 @@ func yamlFieldNames(t reflect.Type) []string {
 	return names
 }
 
-// yamlFieldName returns the name of a field in the file.
+// yamlFieldName returns the name of a field in the project file.
 func yamlFieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name
 }
 
-// fieldAt returns the field of p at path, settable. The paths are this
-// package's own.
+// fieldAt returns the settable field of p at path. The path must exist: callers pass constants.
 func (p *Project) fieldAt(path string) reflect.Value {
 	v := reflect.ValueOf(p).Elem()
 	for name := range strings.SplitSeq(path, ".") {
@@ -48,8 +46,9 @@ func (p *Project) fieldAt(path string) reflect.Value {
 	return v
 }
 
-// setScalarFromText reads text as a value of v's type.
+// setScalarFromText parses text as a value of v's type and sets v to it.
 func setScalarFromText(v reflect.Value, text string) error {
+	// Durations, sizes and dates parse themselves.
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
 	}
@@ -79,7 +78,7 @@ func setScalarFromText(v reflect.Value, text string) error {
 	return nil
 }
 
-// expectedYAMLShape says what a field of type t looks like in the file.
+// expectedYAMLShape describes the YAML of a field of type t, for error messages.
 func expectedYAMLShape(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -92,7 +91,7 @@ func expectedYAMLShape(t reflect.Type) string {
 	return "a single value"
 }
 
-// equalFieldValues reports whether two fields say the same; an empty list or map is none.
+// equalFieldValues reports whether two fields have the same value. An empty list or map equals nil.
 func equalFieldValues(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Struct:

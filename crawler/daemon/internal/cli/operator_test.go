@@ -153,9 +153,9 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 	}
 	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, command.ExitUsage,
-		"the seed files name no URL")
+		"the seed files contain no URL")
 	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t,
-		command.ExitUsage, "is no regular file")
+		command.ExitUsage, "is not a regular file")
 	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, command.ExitUsage, "not a URL the crawl can visit")
 	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t,
 		command.ExitDone, "a seed is out of scope")

@@ -90,8 +90,8 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		"holds no certificate": "{addresses: ['127.0.0.1:1'], tls: true, ca_file: '" + broken +
 			"'}",
 		"is not the address of a server":            "{addresses: [localhost]}",
-		"no server is named":                        "{tls: true}",
-		"is no prefix":                              "{addresses: ['127.0.0.1:1'], prefix: '{}'}",
+		"no server: expected HOST:PORT":             "{tls: true}",
+		"is not a prefix of keys":                   "{addresses: ['127.0.0.1:1'], prefix: '{}'}",
 		"expected 1 to 1024":                        "{addresses: ['127.0.0.1:1'], partitions: 5000}",
 		"is not one of replica, disk, none":         "{addresses: ['127.0.0.1:1'], durability: hope}",
 		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
@@ -105,5 +105,5 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 	}
 	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"),
 		"http://shop.example/")...)
-	r.want(t, command.ExitUsage, "a name is needed")
+	r.want(t, command.ExitUsage, "needs a name")
 }

@@ -47,7 +47,7 @@ func TestRobotsCheckFile(t *testing.T) {
 		"https://example.com/").want(t, command.ExitUsage,
 		"--file: \"https://example.com/a/robots.txt\" is not the URL of a robots.txt")
 	runCommand(t, "robots", "check", "--agent=x", "--contact=me", "https://example.com/").want(t, command.ExitUsage,
-		`--contact: "me" is no way to reach you`)
+		`--contact: "me" is not a contact`)
 }
 
 func TestRobotsCheckFetches(t *testing.T) {

@@ -162,8 +162,8 @@ func TestExitCodes(t *testing.T) {
 		{"progress", []string{"crawl", data, "--progress=much"}, command.ExitUsage,
 			`--progress: "much" is not one of auto, plain, none`},
 		{"no contact", []string{"crawl", data, "https://example.com/"}, command.ExitUsage,
-			"decorum: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact " +
-				"or --contact"},
+			"decorum: contact is required: a URL or mailto: address at which a site owner can reach you; " +
+				"set agent.contact or --contact"},
 		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, command.ExitUsage,
 			"nothing to crawl: name URLs on the command line"},
 		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, command.ExitUsage,
@@ -179,7 +179,7 @@ func TestExitCodes(t *testing.T) {
 			`--agent: "decorum bot" is not a product token`},
 		{"long contact", []string{"crawl", data, "--contact=https://b.example/" + strings.Repeat("x", 300),
 			"https://example.com/"}, command.ExitUsage,
-			"--contact: 318 bytes are too many, for it stands in every request: expected 256 at most"},
+			"--contact: 318 bytes are too many for a value in every request: expected at most 256"},
 		{"long product", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=" + strings.Repeat("x", 65),
 			"https://example.com/"}, command.ExitUsage,
 			"--agent: 65 bytes are too many"},

@@ -84,7 +84,7 @@ func TestSitemapFile(t *testing.T) {
 			[]string{`SITEMAP: "gopher://example.com/" is not the URL of a sitemap`}},
 		{"limit below zero", []string{"--limit=-1", good}, command.ExitUsage, "", []string{"--limit: -1 is negative"}},
 		{"contact", []string{"--contact=me", good}, command.ExitUsage, "",
-			[]string{`--contact: "me" is no way to reach you`}},
+			[]string{`--contact: "me" is not a contact`}},
 		{"agent", []string{"--agent=my bot", good}, command.ExitUsage, "",
 			[]string{`--agent: "my bot" is not a product token`}},
 	} {
