@@ -263,9 +263,9 @@ func checkRevisitSettings(p *Project) *FieldProblem {
 	return nil
 }
 
-// checkOutputSettings checks output. It refuses WARC files beside a proxy: they record the bytes that
-// a server sent, but through a proxy the crawl sees only the bytes of the proxy. It also refuses a
-// size limit for standard output, and settings of a ledger that is off.
+// checkOutputSettings checks output. It refuses WARC files beside a proxy: they record the bytes
+// that a server sent, but through a proxy the crawl sees only the bytes of the proxy. It also
+// refuses a size limit for standard output, and settings of a ledger that is off.
 func checkOutputSettings(p *Project) *FieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
 		return NewFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
@@ -299,14 +299,15 @@ func formatWithoutExponent(x float64) string {
 	return fmt.Sprint(x)
 }
 
-// checkPolitenessSettings checks the windows, the limits of IP addresses, and the overrides of hosts.
-// checkNumbers checks the other fields of politeness.
+// checkPolitenessSettings checks the windows, the limits of IP addresses, and the overrides of
+// hosts. checkNumbers checks the other fields of politeness.
 func checkPolitenessSettings(p *Project) *FieldProblem {
 	window := p.Politeness.Window.check("politeness.window")
 	if f := cmp.Or(window, checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency)); f != nil {
 		return f
 	}
-	// Two names in the file may be the same host. Sort them, so that every run reports the same error.
+	// Two names in the file may be the same host. Sort them, so that every run reports the same
+	// error.
 	named := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.Politeness.Hosts)) {
 		field := "politeness.hosts." + name
@@ -373,7 +374,8 @@ func checkFetchSettings(p *Project) *FieldProblem {
 			return NewFieldProblem(indexedFieldName("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
-	// The names of headers are case-insensitive. Sort them, so that every run reports the same error.
+	// The names of headers are case-insensitive. Sort them, so that every run reports the same
+	// error.
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Fetch.Headers)) {
 		if lower := strings.ToLower(name); seen[lower] {

@@ -39,8 +39,8 @@ func TestAddressLimits(t *testing.T) {
 	}
 }
 
-// TestPolicyOfAHost: an override changes only the fields that it sets, until the end of its last day.
-// 0 means none, not the default.
+// TestPolicyOfAHost: an override changes only the fields that it sets, until the end of its last
+// day. 0 means none, not the default.
 func TestPolicyOfAHost(t *testing.T) {
 	p := projectWithPoliteness(t, `
   delay: 3s

@@ -166,7 +166,8 @@ func rejoinColonScalar(item ast.Node) ast.Node {
 	return ast.String(&joined)
 }
 
-// areAdjacentTokens reports whether two tokens follow each other without a blank or quote between them.
+// areAdjacentTokens reports whether two tokens follow each other without a blank or quote between
+// them.
 func areAdjacentTokens(before, after *token.Token) bool {
 	return after.Position.Line == before.Position.Line && after.Position.Column == before.Position.Column+utf8.RuneCountInString(before.Value)
 }

@@ -9,11 +9,11 @@
 //	}
 //	policy := p.PolitenessPolicy()
 //
-// Begin reading at Project in project.go, whose yaml tags are the names of the fields in the file. File remembers
-// the source of each value, File.decode parses the YAML, and checkProject lists the checks. Methods
-// such as PolitenessPolicy and ScopeConfig translate a checked project into the configuration of
-// other packages. Where 0 means "none" in the file but "the default" in such a package, they
-// translate the 0.
+// Begin reading at Project in project.go, whose yaml tags are the names of the fields in the file.
+// File remembers the source of each value, File.decode parses the YAML, and checkProject lists the
+// checks. Methods such as PolitenessPolicy and ScopeConfig translate a checked project into the
+// configuration of other packages. Where 0 means "none" in the file but "the default" in such a
+// package, they translate the 0.
 //
 // The comments of Project and of the structs in it are the text of docs/project-file.md.
 //

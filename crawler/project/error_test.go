@@ -7,8 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestProjectErrorsHideValues: an error about a project file repeats neither a value of the file nor an
-// unknown field name. The text for the operator's terminal shortens them.
+// TestProjectErrorsHideValues: an error about a project file repeats neither a value of the file
+// nor an unknown field name. The text for the operator's terminal shortens them.
 func TestProjectErrorsHideValues(t *testing.T) {
 	const secret = "geheim"
 	for _, text := range []string{

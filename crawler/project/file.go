@@ -11,11 +11,11 @@ import (
 )
 
 // A File is a Project that remembers the source of each value, so that an error can name the line
-// and column, or the command-line argument, of an invalid one. The zero File is invalid: use NewFile,
-// ReadFile or ParseFile.
+// and column, or the command-line argument, of an invalid one. The zero File is invalid: use
+// NewFile, ReadFile or ParseFile.
 type File struct {
 	Project
-	file                  string                  // name in errors; empty: there is no file
+	file                  string                  // name in errors; empty: no file
 	Text                  string                  // the file, without its byte order mark
 	positions             map[string]textPosition // of the fields in the file, by path
 	CommandLineArgByField map[string]string       // the argument, such as --delay, of each field set by one
@@ -33,8 +33,8 @@ func NewFile() *File {
 	return &File{Project: Default(), positions: map[string]textPosition{}, CommandLineArgByField: map[string]string{}}
 }
 
-// ReadFile reads a project file. Fields that the file leaves out keep their defaults. ReadFile checks
-// the syntax; Check checks the values. Errors are an *Error or a *usage.Error.
+// ReadFile reads a project file. Fields that the file leaves out keep their defaults. ReadFile
+// checks the syntax; Check checks the values. Errors are an *Error or a *usage.Error.
 func ReadFile(file string) (*File, error) {
 	f, err := os.Open(file)
 	if err != nil {

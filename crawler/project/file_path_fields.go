@@ -17,8 +17,8 @@ const (
 type FilePathField struct {
 	name string // path of the field, such as output.warc
 	Use  FilePathUse
-	// valuePointers returns pointers to the field's values. It copies a list first, because copies of
-	// a Project share their lists.
+	// valuePointers returns pointers to the field's values. It copies a list first, because copies
+	// of a Project share their lists.
 	valuePointers func(*Project) []*string
 }
 

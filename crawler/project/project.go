@@ -85,7 +85,8 @@ type RobotsSettings struct {
 	Dialect string `yaml:"dialect"` // google, yandex or google-oss: Google's published parser to the letter
 	// obey Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
 	ObeyExtensions bool `yaml:"extensions"`
-	// longest time that a robots.txt is used. Within it, its Cache-Control decides; without one, a day
+	// longest time that a robots.txt is used. Within it, its Cache-Control decides; without one, a
+	// day
 	MaxTTL       Duration `yaml:"max_ttl"`
 	ObeyMetaTags bool     `yaml:"meta"` // obey robots meta elements, X-Robots-Tag, rel=nofollow
 	// Purposes is what the crawl is for: search, ai-input, ai-train, archive. The crawl does not
@@ -159,9 +160,9 @@ type FetchSettings struct {
 	Cookies      bool              `yaml:"cookies"` // keep cookies, by site, for pages only
 	Proxy        string            `yaml:"proxy"`   // http, https, socks5 or socks5h URL; empty: no proxy
 	DNSTTL       Duration          `yaml:"dns_ttl"` // how long the addresses of a host are cached
-	// HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part matches
-	// any. The crawl connects to the ports of other services, such as 22, 25 and 6379, only where a
-	// rule names a port
+	// HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part
+	// matches any. The crawl connects to the ports of other services, such as 22, 25 and 6379, only
+	// where a rule names a port
 	ConnectToRules []string `yaml:"connect_to"`
 	// connect to loopback, private and other addresses that are not public, and to this machine's
 	// public ones
@@ -205,8 +206,8 @@ type OutputSettings struct {
 	JSONLMaxFileSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one file of any size
 	WARCDir          string `yaml:"warc"`           // directory for WARC files; empty: no WARC files
 	WARCMaxFileSize  Size   `yaml:"warc_max_size"`  // of each WARC file
-	// mode of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; existing files keep
-	// theirs
+	// mode of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; existing files
+	// keep theirs
 	FileMode    string `yaml:"mode"`
 	WriteBodies bool   `yaml:"bodies"` // write decoded bodies of pages into bodies/ in the store's directory
 	// record what permitted each request, in ledger/ in the store's directory
@@ -220,7 +221,8 @@ type OutputSettings struct {
 }
 
 // AllowsSameURLs reports whether p and q permit the same URLs: they have the same agent tokens,
-// fetch.ftp, robots settings and scope, and the same seeds, since the scope is relative to the seeds.
+// fetch.ftp, robots settings and scope, and the same seeds, since the scope is relative to the
+// seeds.
 func (p *Project) AllowsSameURLs(q Project) bool {
 	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.FallbackTokens, q.Agent.FallbackTokens) && p.Fetch.FTP == q.Fetch.FTP &&
 		equalFieldValues(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && equalFieldValues(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&

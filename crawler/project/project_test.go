@@ -45,8 +45,8 @@ fetch: {content_types: []}
 	}
 }
 
-// TestReadProjectOfAddresses: in a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3),
-// in every section of the file.
+// TestReadProjectOfAddresses: in a list in brackets, HOST:PORT is one plain value (YAML 1.2.2,
+// 7.3.3), in every section of the file.
 func TestReadProjectOfAddresses(t *testing.T) {
 	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
@@ -60,8 +60,8 @@ func TestReadProjectOfAddresses(t *testing.T) {
 	}
 }
 
-// TestReadProjectErrors: every error names the file, line and column, shows the line, and says what is
-// expected.
+// TestReadProjectErrors: every error names the file, line and column, shows the line, and says what
+// is expected.
 func TestReadProjectErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"unknown field", "agent:\n  contact: mailto:a@b.example\nseed: [x]\n", `
@@ -392,8 +392,8 @@ func TestSampleShowsEveryField(t *testing.T) {
 	}
 }
 
-// leafFieldPaths returns the paths of the fields of struct typ that are not structs themselves. A map of
-// structs, such as politeness.hosts, counts as one field.
+// leafFieldPaths returns the paths of the fields of struct typ that are not structs themselves. A
+// map of structs, such as politeness.hosts, counts as one field.
 func leafFieldPaths(under string, typ reflect.Type) (paths []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)

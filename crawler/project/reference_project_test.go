@@ -12,13 +12,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
-// TestProjectFileReference: docs/project-file.md agrees with the comments on the fields of Project and
-// with their defaults.
+// TestProjectFileReference: docs/project-file.md agrees with the comments on the fields of Project
+// and with their defaults.
 func TestProjectFileReference(t *testing.T) {
 	doctest.CheckGenerated(t, "project-file.md", "crawler/project", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
 }
 
-// writeProjectFile writes the reference of the project file: for each field, its comment and default.
+// writeProjectFile writes the reference of the project file: for each field, its comment and
+// default.
 func writeProjectFile(t *testing.T, w *bytes.Buffer) {
 	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/project", "TestProjectFileReference") + `A project file describes one crawl in YAML. Fields that are left out have their defaults. Unknown
 fields, wrong types and invalid values are refused with file, line and column. Durations are written
@@ -84,8 +85,8 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 	}
 }
 
-// structOf returns the struct of a field, or of an entry of its map, and its path. It returns an invalid
-// value if the field is a single value or a list.
+// structOf returns the struct of a field, or of an entry of its map, and its path. It returns an
+// invalid value if the field is a single value or a list.
 func structOf(v reflect.Value, path string) (reflect.Value, string) {
 	if v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct {
 		return reflect.Zero(v.Type().Elem()), path + ".NAME"

@@ -6,9 +6,9 @@ import (
 	"regexp/syntax"
 )
 
-// Limits of the regular expressions of a project, all lists together. The crawl matches a URL against
-// each of them, in time proportional to the size of the compiled program. The limits are constants
-// because they protect the process that compiles the patterns.
+// Limits of the regular expressions of a project, all lists together. The crawl matches a URL
+// against each of them, in time proportional to the size of the compiled program. The limits are
+// constants because they protect the process that compiles the patterns.
 const (
 	maxPatterns      = 5000
 	maxPatternLength = 16 << 10 // bytes of one pattern: the parser may allocate 5 KB per byte

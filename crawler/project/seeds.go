@@ -42,7 +42,8 @@ var errStopReading = errors.New("enough seeds")
 // readSeedFile yields the URLs of one file, one per line; # begins a comment. Its errors give the
 // number of the line but do not quote it: a user who may name a file may not be allowed to read it.
 func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(decorum.URL, error) bool) error {
-	// FirstSeedPerOrigin and the crawl each read the seeds, so a pipe would be empty the second time.
+	// FirstSeedPerOrigin and the crawl each read the seeds, so a pipe would be empty the second
+	// time.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return usage.Errorf("cannot read the seeds: %s is not a regular file, and seeds are read twice; write them to one", name)
 	}

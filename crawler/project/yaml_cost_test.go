@@ -66,8 +66,8 @@ func manyLines(n int, format string) string {
 	return b.String()
 }
 
-// maxYAMLCost is how many bytes reading a project file may allocate per byte of the file, in addition
-// to maxYAMLBase. Nearly all of them are garbage at once.
+// maxYAMLCost is how many bytes reading a project file may allocate per byte of the file, in
+// addition to maxYAMLBase. Nearly all of them are garbage at once.
 const maxYAMLCost, maxYAMLBase = 400, 4 << 20
 
 // TestCostlyProjects: each of costlyTexts is refused at a cost proportional to its length.

@@ -115,7 +115,7 @@ func TestExplainURLLimit(t *testing.T) {
 		"refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
 	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitDone,
 		"scope        within", "no: it was visited")
-	runExplain(t, v, "-c", file, "http://puzzle.example/robots.txt").want(t, command.ExitDone, "no: it is no page")
+	runExplain(t, v, "-c", file, "http://puzzle.example/robots.txt").want(t, command.ExitDone, "no: it is not a page")
 	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, command.ExitDone,
 		"no: port 25 is for a service other than http")
 }

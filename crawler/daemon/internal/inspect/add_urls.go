@@ -16,11 +16,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An EnqueueFunc queues entries, as frontier.Frontier.DiscoverReportingRefusals does.
+// An EnqueueFunc queues entries and returns how many it added, as
+// frontier.Frontier.DiscoverReportingRefusals does. It calls onRefused for each entry out of scope.
 type EnqueueFunc func(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (int, error)
 
-// AddURLs queues what lines name until they end, or with an error, and returns what became of
-// it. What came before the error is taken.
+// AddURLs queues the URLs in lines, one URL or JSON object per line, and returns how many were
+// added, refused, known already or invalid. On an error it has still queued the lines before the
+// error.
 func AddURLs(ctx context.Context, discover EnqueueFunc, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	in := &urlBatchAdder{discover: discover, refusals: RefusalTally{}}
 	err := in.addAll(ctx, lines)
@@ -28,16 +30,16 @@ func AddURLs(ctx context.Context, discover EnqueueFunc, lines iter.Seq2[string, 
 	return &in.counts, err
 }
 
-// A urlBatchAdder takes URLs that somebody names, many at a time, and counts what becomes of
-// them. It holds a batch, and what discover has not taken yet has to wait.
+// A urlBatchAdder queues URLs in batches of engine.SeedBatchSize and counts the results. It reads no
+// further line until discover has queued the batch.
 type urlBatchAdder struct {
 	discover EnqueueFunc
 	counts   api.AddURLsResult
-	refusals RefusalTally
+	refusals RefusalTally // refused URLs by reason
 	batch    []storage.Entry
 }
 
-// addAll takes what lines name, and flushes the last batch.
+// addAll adds all lines and flushes the last batch.
 func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
 	for line, err := range lines {
 		if readErr = err; err != nil {
@@ -47,6 +49,7 @@ func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, err
 			return err
 		}
 	}
+	// Queue the last batch even if the caller has gone.
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
@@ -55,15 +58,15 @@ func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, err
 	return errors.Join(readErr, in.flushBatch(ctx))
 }
 
-// lastFlushTimeout is how long a store may take for the last batch of somebody who has
-// gone away.
+// lastFlushTimeout is how long the store may take for the last batch after the caller has gone.
 const lastFlushTimeout = 5 * time.Second
 
-// addLine takes what a line names, if it names anything.
+// addLine adds the URL of a line to the batch, and flushes a full batch. It skips blank lines and
+// comments.
 func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	e, ok := parseURLOrJSONLine(line)
 	switch {
-	case project.ParseSeedLine(line) == "": // blank, or a comment
+	case project.ParseSeedLine(line) == "": // a blank line or a comment
 	case !ok:
 		in.counts.InvalidLines++
 	default:
@@ -75,7 +78,7 @@ func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	return in.flushBatch(ctx)
 }
 
-// flushBatch adds the batch.
+// flushBatch queues the batch and counts its URLs.
 func (in *urlBatchAdder) flushBatch(ctx context.Context) error {
 	refused := in.counts.Refused
 	added, err := in.discover(ctx, in.countRefusal, in.batch)
@@ -87,13 +90,14 @@ func (in *urlBatchAdder) flushBatch(ctx context.Context) error {
 	return err
 }
 
-// countRefusal takes note of what is out of scope.
+// countRefusal counts an entry that is out of scope because of err.
 func (in *urlBatchAdder) countRefusal(e storage.Entry, err error) {
 	in.counts.Refused++
 	in.refusals.AddURL(api.RefusalSummary{RefusedBy: ParkedByScope, Rule: engine.InnerErrorText(err)}, e.URL)
 }
 
-// parseURLOrJSONLine returns what a line names: a URL, or an object with one.
+// parseURLOrJSONLine returns the entry of a line: a URL, or a JSON object with url and, optionally,
+// depth and referrer. ok is false for an invalid line.
 func parseURLOrJSONLine(line string) (e storage.Entry, ok bool) {
 	named := struct {
 		URL      string `json:"url"`

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// What a line names is the same behind a byte order mark and blanks.
+// TestParseEntry: a byte order mark and blanks before the URL of a line have no effect.
 func TestParseEntry(t *testing.T) {
 	for _, line := range []string{
 		"http://a.example/", "\ufeffhttp://a.example/ # a", `{"url": "http://a.example/"}`, "\ufeff{\"url\": \"http://a.example/\"}", ` {"url": "http://a.example/"}` + "\r",
@@ -26,13 +26,14 @@ func TestParseEntry(t *testing.T) {
 	}
 }
 
-// No more is read of a list than a batch, until the store has taken that.
+// TestURLAdderWaitsForTheStore: AddURLs reads no line beyond a batch until the store has queued the
+// batch.
 func TestURLAdderWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		proceed, read := make(chan struct{}), 0
 		in := urlBatchAdder{discover: func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
-			<-proceed // as a store does that cannot write
+			<-proceed // like a store that cannot write yet
 			return len(batch), nil
 		}}
 		done := make(chan error)
@@ -52,7 +53,7 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 			}
 			proceed <- struct{}{}
 		}
-		proceed <- struct{}{} // the last is empty
+		proceed <- struct{}{} // the last batch is empty
 		if err := <-done; err != nil || in.counts.Added != batches*engine.SeedBatchSize {
 			t.Errorf("%+v, %v", in.counts, err)
 		}

@@ -26,24 +26,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A decisionCase is a URL that a crawl leases, with what is known of its origin by then.
+// A decisionCase is a URL that a crawl leases, in a given state of its origin.
 type decisionCase struct {
 	name        string
 	url         string // default http://a.test/page
 	robots      decorum.Response
-	robotsErr   error  // no answer came for robots.txt
-	tdmrep      string // what is served
-	tdmrepNote  string // what is known of it
+	robotsErr   error  // the fetch of robots.txt failed with this error
+	tdmrep      string // body of the served tdmrep.json
+	tdmrepNote  string // stored note on tdmrep.json
 	purposes    []string
-	exclude     string // from the scope, since the URL was queued
+	exclude     string // pattern that the scope excludes since the URL was queued
 	window      string
-	maxFailures int // of robots.txt, until its origin is suspended
+	maxFailures int // failed fetches of robots.txt that suspend the origin
 	want        decorum.Decision
-	wantText    string // of the explanation; empty: that of a visit whose host is due
+	wantText    string // reason in the explanation; empty: the one for a visit to a due host
 }
 
-// Explain shows the Decision by which a crawl does not make a visit, at the same moment. It cannot know
-// what a visit learns only by reserving something that others share, such as a slot of its host.
+// TestExplainShowsTheDecisionOfTheCrawl checks that ExplainURL shows the Decision of the crawl at
+// the same moment. It does not check decisions that need a reservation of shared resources, such as
+// a slot of a host.
 func TestExplainShowsTheDecisionOfTheCrawl(t *testing.T) {
 	file := func(text string) decorum.Response { return decorum.Response{Status: http.StatusOK, Body: []byte(text)} }
 	open := file("User-agent: *\nAllow: /\n")
@@ -148,7 +149,7 @@ func testDecision(t *testing.T, tt decisionCase) {
 		}
 	}
 	if explained == nil {
-		t.Fatal("the crawl did not come to the page")
+		t.Fatal("the crawl did not reach the page")
 	}
 	want := tt.want
 	if made.Action != want.Action || made.Reason != want.Reason || made.Rule != want.Rule || made.Line != want.Line {
@@ -175,16 +176,16 @@ func checkExplainedDecision(t *testing.T, e *api.URLExplanation, made decorum.De
 	switch {
 	case made.Action == decorum.Proceed:
 		if e.Visit.When != "now" {
-			t.Errorf("the crawl visits the URL, and explain says %s", e.Visit.When)
+			t.Errorf("the crawl visits the URL, but explain says %s", e.Visit.When)
 		}
 	case isUntil && (e.Visit.When != "at" || !e.Visit.NotBefore.Equal(made.Until)):
-		t.Errorf("the crawl waits until %v, and explain says %s %v", made.Until, e.Visit.When, e.Visit.NotBefore)
+		t.Errorf("the crawl waits until %v, but explain says %s %v", made.Until, e.Visit.When, e.Visit.NotBefore)
 	case !isUntil && e.Visit.When != "never":
-		t.Errorf("the crawl decides to %v, and explain says %s", made.Action, e.Visit.When)
+		t.Errorf("the crawl decides to %v, but explain says %s", made.Action, e.Visit.When)
 	}
 }
 
-// newDecisionCrawl returns a crawl that is about to begin, and its inspector.
+// newDecisionCrawl returns a crawl before its first visit, and its Inspector.
 func newDecisionCrawl(t *testing.T, page decorum.URL, tt decisionCase) (*Inspector, *crawler.Crawler) {
 	t.Helper()
 	p := project.Default()
@@ -203,7 +204,7 @@ func newDecisionCrawl(t *testing.T, page decorum.URL, tt decisionCase) (*Inspect
 		Pages: map[string]crawltest.PageFunc{"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", tt.tdmrep))}})
 	fetch := httpfetch.Config{UserAgent: p.UserAgent(), Transport: web}
 	if tt.want.Reason == decorum.ReasonPort {
-		fetch.Transport = nil // who dials itself looks at ports, before it looks up names
+		fetch.Transport = nil // a fetcher with its own dialer checks ports before it looks up names
 	}
 	fetcher, err := httpfetch.New(fetch)
 	if err != nil {

@@ -28,11 +28,12 @@ type explainedURL struct {
 	decisions        visitDecisions
 }
 
-// visitDecisions are the Decisions about a visit, in the order of decorum.Decision: of each part that
-// can decide without reserving anything. The functions that decide are those of the crawl.
+// visitDecisions are the Decisions about a visit, in the order of decorum.Decision: of each part
+// that can decide without reserving anything. The functions that decide are those of the crawl.
 type visitDecisions []decorum.Decision
 
-// first returns the first Decision that match accepts. It is to Proceed if match accepts none of them.
+// first returns the first Decision that match accepts. It is to Proceed if match accepts none of
+// them.
 func (ds visitDecisions) first(match func(decorum.Action) bool) decorum.Decision {
 	for _, d := range ds {
 		if match(d.Action) {
@@ -49,7 +50,8 @@ type urlFrontierState struct {
 	dueAt       time.Time
 }
 
-// ExplainURL takes a URL, which text spells, through the steps of the crawl. It sends nothing and changes nothing.
+// ExplainURL takes a URL, which text spells, through the steps of the crawl. It sends nothing and
+// changes nothing.
 func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplanation, error) {
 	e, err := q.explainURL(ctx, text)
 	if err != nil {
@@ -105,7 +107,8 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 	return e, nil
 }
 
-// decideVisit returns the Decisions about a visit to u. The scope has decided already: see explainScope.
+// decideVisit returns the Decisions about a visit to u. The scope has decided already: see
+// explainScope.
 func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explainedURL) (visitDecisions, error) {
 	rules, err := crawler.KnownRulesDecision(ctx, q.Gate, q.FrontierStore, q.AsOf, u)
 	if err != nil {
@@ -119,7 +122,7 @@ func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explained
 		delay = max(delay, time.Duration(e.hostReport.CrawlDelay))
 	}
 	policy := q.Project.PolitenessPolicy().ForHost(u.Origin().Host(), q.AsOf)
-	connectTo, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
+	connectTo, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // valid, since the project is
 	port, _ := decorum.DecisionOf(dialrules.CheckPort(u.Origin(), connectTo))
 	return visitDecisions{
 		e.scopeDecision,
@@ -130,8 +133,8 @@ func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explained
 	}, nil
 }
 
-// RewriteURL returns the URL under which the crawl queues text, and the steps that lead to it. It fails
-// if text is not a URL that decorum can visit, or if the store cannot be read.
+// RewriteURL returns the URL under which the crawl queues text, and the steps that lead to it. It
+// fails if text is not a URL that decorum can visit, or if the store cannot be read.
 func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL, steps []api.RewriteStep, err error) {
 	if u, err = decorum.ParseURL(text); err != nil {
 		return u, nil, err
@@ -183,9 +186,9 @@ func describeCanonicalChanges(text string, u decorum.URL) (why []string) {
 	return why
 }
 
-// visitTargets returns the URLs that the crawl checks when it leases the entry, which is u or an earlier
-// form of it. If today's rules clean the stored form further, the crawl checks that form first, and then
-// u, which takes its place. The last one is the URL that a visit requests.
+// visitTargets returns the URLs that the crawl checks when it leases the entry, which is u or an
+// earlier form of it. If today's rules clean the stored form further, the crawl checks that form
+// first, and then u, which takes its place. The last one is the URL that a visit requests.
 func (q *Inspector) visitTargets(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
 	case stored.UseUncleanedURL:
@@ -200,8 +203,8 @@ func (q *Inspector) visitTargets(ctx context.Context, u decorum.URL, stored stor
 	return []decorum.URL{stored.URL, u}, err
 }
 
-// explainScope checks the targets of an entry against the scope. A URL that the frontier does not hold
-// must also leave the counts of its host and pattern within their limits.
+// explainScope checks the targets of an entry against the scope. A URL that the frontier does not
+// hold must also leave the counts of its host and pattern within their limits.
 func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
 	s := &e.Scope
 	s.InScope = true
@@ -266,8 +269,8 @@ func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 const HostUnknown = "unknown"
 
 // findURLOrEarlierForm looks for u in the frontier, and then for the forms that the steps to u went
-// through: the crawl may have queued one of these before it knew the rules that rewrite it, or before
-// it found the origin on https.
+// through: the crawl may have queued one of these before it knew the rules that rewrite it, or
+// before it found the origin on https.
 func (q *Inspector) findURLOrEarlierForm(ctx context.Context, u decorum.URL, e *explainedURL) error {
 	err := q.findExactURL(ctx, u, &e.urlFrontierState)
 	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.urlFrontierState.storedEntry == nil && e.urlFrontierState.KnownAs == ""; i-- {
@@ -279,7 +282,7 @@ func (q *Inspector) findURLOrEarlierForm(ctx context.Context, u decorum.URL, e *
 		err = q.findExactURL(ctx, earlierURL, &s)
 		switch isKnown := e.urlFrontierState.State != HostUnknown; {
 		case err != nil || s.State == HostUnknown:
-		case isKnown && (s.storedEntry == nil || !s.storedEntry.HTTPSUpgradeTried): // u was visited, or given up, itself
+		case isKnown && (s.storedEntry == nil || !s.storedEntry.HTTPSUpgradeTried): // u itself was visited or given up
 		case s.storedEntry == nil: // u itself is still to be met
 			e.urlFrontierState.KnownAs = earlierURL.String()
 		default:
@@ -315,14 +318,14 @@ func (q *Inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 	return nil
 }
 
-// explainVisit says when the crawl visits the URL of e, and why. The target is the form of the URL that
-// a visit requests: the frontier may hold another form, which the visit replaces.
+// explainVisit says when the crawl visits the URL of e, and why. The target is the form of the URL
+// that a visit requests: the frontier may hold another form, which the visit replaces.
 func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedNextVisit {
 	never := func(why string) api.ExplainedNextVisit { return api.ExplainedNextVisit{When: "never", Reason: why} }
 	refusal := e.decisions.first(func(a decorum.Action) bool { return a == decorum.Refuse })
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
-		return never("it is no page: the crawl fetches it before the first page of its origin")
+		return never("it is not a page: the crawl fetches it before the first page of its origin")
 	case refusal.Action == decorum.Refuse:
 		return never(e.refusalText(refusal))
 	case e.FrontierState.State == "done":
@@ -356,8 +359,8 @@ func (e *explainedURL) refusalText(d decorum.Decision) string {
 	return plaintext.ReplaceControlChars(d.Err().Error())
 }
 
-// postponementText says why the crawl visits the URL of e only from d.Until on: d postpones the visit, or
-// suspends its origin.
+// postponementText says why the crawl visits the URL of e only from d.Until on: d postpones the
+// visit, or suspends its origin.
 func (e *explainedURL) postponementText(d decorum.Decision) string {
 	switch d.Reason {
 	case decorum.ReasonVisitHours:
@@ -384,7 +387,8 @@ func (q *Inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextV
 
 // explainPendingVisit is explainVisit for a URL that is queued, or awaits its revisit.
 func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit {
-	// A Crawl-delay that is too long has no end that the crawl knows: it only looks again every minute.
+	// A Crawl-delay that is too long has no end that the crawl knows: it only looks again every
+	// minute.
 	isTooLong := func(d decorum.Decision) bool { return d.Reason == decorum.ReasonCrawlDelay }
 	if i := slices.IndexFunc(e.decisions, isTooLong); i >= 0 {
 		d := e.decisions[i]
@@ -422,8 +426,8 @@ func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit 
 	return v
 }
 
-// explainVisitAfterOthers is explainPendingVisit for a URL that others of its origin precede. The first
-// of these is visited as first says.
+// explainVisitAfterOthers is explainPendingVisit for a URL that others of its origin precede. The
+// first of these is visited as first says.
 func (q *Inspector) explainVisitAfterOthers(e *explainedURL, first api.ExplainedNextVisit) api.ExplainedNextVisit {
 	delay := time.Duration(0)
 	if e.hostReport != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// FrontierStats returns the numbers of the frontier, and of the files that hold it. It reads
-// one host after the other.
+// FrontierStats returns the totals of the frontier over all hosts, and the sizes of its files.
 func (q *Inspector) FrontierStats(ctx context.Context) (*api.FrontierStats, error) {
 	s := &api.FrontierStats{At: q.AsOf.UTC(), HostsByState: map[string]int{}}
 	err := q.ForEachHostReport(ctx, false, func(h *HostReport) { addHostToStats(s, h) })
@@ -20,14 +19,14 @@ func (q *Inspector) FrontierStats(ctx context.Context) (*api.FrontierStats, erro
 		return nil, err
 	}
 	if s.HostsByState[HostDue] > 0 {
-		s.NextDueAt = time.Time{} // it is now
+		s.NextDueAt = time.Time{} // a host is due now
 	}
 	s.StoreFiles, err = q.storeFileStats()
 	return s, err
 }
 
-// storeFileStats returns how large the files of the crawl are: none of a store in memory, or
-// in Redis.
+// storeFileStats returns the sizes of the crawl's store files. A store in memory or in Redis has no
+// file.
 func (q *Inspector) storeFileStats() (files []api.StoreFileStats, err error) {
 	for _, f := range []struct {
 		name  string
@@ -48,7 +47,7 @@ func (q *Inspector) storeFileStats() (files []api.StoreFileStats, err error) {
 	return files, nil
 }
 
-// addHostToStats adds a host that is complete.
+// addHostToStats adds the numbers of a complete host report to s.
 func addHostToStats(s *api.FrontierStats, h *HostReport) {
 	s.HostCount++
 	s.OriginCount += len(h.Origins)

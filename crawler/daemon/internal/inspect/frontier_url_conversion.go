@@ -12,7 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// ToAPIFrontierURL returns what is kept of a URL, as it is written.
+// ToAPIFrontierURL converts an entry of the frontier, in a state with its time, into its form in the
+// API and in exports.
 func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
 		URL: e.URL.String(), State: StateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
@@ -32,18 +33,21 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 	return l
 }
 
-// ToStoredEntry returns what ToAPIFrontierURL has written. It is not valid with an error.
+// ToStoredEntry converts back what ToAPIFrontierURL returned. The entry is invalid if the error is
+// not nil.
 func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
+	// Fields without a text form of their own.
 	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(StateNames[:], l.State)), Entry: storage.Entry{
 		PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
 		Redirects: l.Redirects, CallbackData: l.CallbackData, UseUncleanedURL: l.UseUncleanedURL, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
 	}}
 	if !slices.Contains(StateNames[:], l.State) {
-		return nil, fmt.Errorf("%q is no state of a URL", l.State)
+		return nil, fmt.Errorf("%q is not a state of a URL", l.State)
 	}
 	if l.Method != "" {
 		k.Request = &storage.NonGETRequest{Method: l.Method, Body: l.RequestBody}
 	}
+	// Fields that are parsed. The first error counts.
 	var urlErr, sourceErr, uncleanedErr, originErr, historyErr error
 	k.URL, urlErr = requireCanonicalURL(l.URL)
 	k.Source, sourceErr = storage.ParseSource(l.Source)
@@ -57,13 +61,14 @@ func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	return k, cmp.Or(urlErr, sourceErr, uncleanedErr, originErr, historyErr)
 }
 
+// toStorageVisitHistorySummary converts the summary of a URL's earlier visits. nil stays nil.
 func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHistorySummary, error) {
 	if p == nil {
 		return nil, nil
 	}
 	hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no hash of a page", p.BodyHash)
+		return nil, fmt.Errorf("%q is not the hash of a body", p.BodyHash)
 	}
 	return &storage.VisitHistorySummary{
 		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), BodyHash: hash,
@@ -71,20 +76,21 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHis
 	}, nil
 }
 
-// ParseOrigin reads an origin as it is written.
+// ParseOrigin parses an origin in canonical form, as Origin.String returns it.
 func ParseOrigin(name string) (o decorum.Origin, err error) {
 	u, err := requireCanonicalURL(name + "/")
 	if err != nil {
-		return o, fmt.Errorf("%q is no origin", name)
+		return o, fmt.Errorf("%q is not an origin", name)
 	}
 	return u.Origin(), nil
 }
 
-// requireCanonicalURL reads a URL that must be as the crawl writes it, for it is known by that.
+// requireCanonicalURL parses a URL. It returns an error for any other form than the canonical one,
+// by which the stores identify a URL.
 func requireCanonicalURL(text string) (decorum.URL, error) {
 	u, err := decorum.ParseURL(text)
 	if err == nil && u.String() != text {
-		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
+		err = fmt.Errorf("%q is not how decorum writes a URL: expected %q", text, u)
 	}
 	return u, err
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// FrontierURLs yields the URLs that the query selects, origin by origin. An error is yielded
-// last.
+// FrontierURLs yields the URLs that the query selects, origin by origin. An error is yielded last.
 func (q *Inspector) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
 	return func(yield func(*api.FrontierURL, error) bool) {
 		l := &urlLister{Inspector: q, yield: yield, limit: query.Limit}
@@ -27,14 +26,14 @@ func (q *Inspector) FrontierURLs(ctx context.Context, query api.FrontierURLQuery
 // A urlLister is one listing of URLs of the frontier.
 type urlLister struct {
 	*Inspector
-	states   []storage.EntryState
+	states   []storage.EntryState // states that the query selects
 	yield    func(*api.FrontierURL, error) bool
-	limit    int // 0: none
-	count    int
-	isEnough bool // the limit is reached, or the reader has gone
+	limit    int  // most URLs to yield; 0: no limit
+	count    int  // URLs yielded so far
+	isEnough bool // the limit is reached, or yield has returned false
 }
 
-// list lists what a query selects.
+// list yields the URLs that the query selects.
 func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error {
 	// Read the query.
 	for s, name := range StateNames {
@@ -43,7 +42,7 @@ func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error 
 		}
 	}
 	if len(l.states) == 0 || query.Limit < 0 {
-		return api.InvalidInput("%q is no state of a URL, or %d is not a number of URLs", query.State, query.Limit)
+		return api.InvalidInput("%q is not a state of a URL, or %d is not a number of URLs", query.State, query.Limit)
 	}
 	host, err := ParseHostParam(query.Host)
 	if err != nil {
@@ -55,8 +54,8 @@ func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error 
 			return err
 		}
 	}
-	// Find the origins first: the store must not be asked while it tells of them. Twice as many
-	// URLs as are wanted are enough: some may be visited meanwhile.
+	// Find the origins first: Origins does not allow other calls of the store during its callback.
+	// Find twice as many URLs as the limit, because the crawl may visit some of them meanwhile.
 	var origins []decorum.Origin
 	found := 0
 	err = l.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
@@ -71,7 +70,7 @@ func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error 
 	return err
 }
 
-// countURLs returns how many URLs of an origin are in the states that are wanted.
+// countURLs returns how many URLs of an origin are in the selected states.
 func (l *urlLister) countURLs(o *storage.OriginInfo) (n int) {
 	for _, state := range l.states {
 		n += [...]int{
@@ -81,7 +80,7 @@ func (l *urlLister) countURLs(o *storage.OriginInfo) (n int) {
 	return n
 }
 
-// listOrigin lists the URLs of one origin.
+// listOrigin yields the selected URLs of one origin, with the reason why each waits or is parked.
 func (l *urlLister) listOrigin(ctx context.Context, name decorum.Origin) error {
 	o, _, err := l.FrontierStore.Origin(ctx, name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (l *urlLister) listOrigin(ctx context.Context, name decorum.Origin) error {
 	return err
 }
 
-// waitReason says why a URL waits, or is parked.
+// waitReason returns why a URL waits or is parked, or "" for a URL that only waits for its turn.
 func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
 	case state == storage.StateParked:
@@ -113,7 +112,7 @@ func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state st
 	case o.HeldUntil.After(l.AsOf):
 		return "its origin is held until " + FormatTime(o.HeldUntil)
 	case e.FailedAttempts > 0:
-		return fmt.Sprintf("put off after %d failed visits", e.FailedAttempts)
+		return fmt.Sprintf("postponed after %d failed visits", e.FailedAttempts)
 	}
 	return ""
 }

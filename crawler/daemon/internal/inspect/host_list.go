@@ -12,33 +12,34 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A HostListSnapshot is the hosts of a project at one moment. Parked URLs are not judged for it,
-// and it reads robots.txt files only for the order that needs them.
+// A HostListSnapshot is the list of a project's hosts at one moment. Its reports do not say why
+// URLs are parked. It reads the dates of robots.txt files only when a query sorts by them. Page is
+// safe for concurrent use.
 type HostListSnapshot struct {
 	CreatedAt    time.Time
-	expiresAt    time.Time       // until when it may be shown
-	hosts        []hostSortEntry // at most MaxHostsInMemory of them with their reports
-	CountByState map[string]int
+	expiresAt    time.Time       // end of its use by HostListCache
+	hosts        []hostSortEntry // the first MaxHostsInMemory have their reports
+	CountByState map[string]int  // number of hosts by api.Host.State
 
-	mu            sync.Mutex
-	indexesBySort map[string][]int32 // places in hosts by api.HostQuery.Sort, the smallest first; guarded by mu
+	mu            sync.Mutex         // guards indexesBySort
+	indexesBySort map[string][]int32 // by api.HostQuery.Sort: indexes in hosts, in ascending order
 }
 
-// A hostSortEntry is what it takes to sort and select a host and to read it again: 88
-// bytes, the name, and 4 more for each order.
+// A hostSortEntry holds the values by which a host is sorted and selected, and a reference to its
+// report: 88 bytes, the name, and 4 more for each order.
 type hostSortEntry struct {
 	hostRef
 	attentionKey hostSortValues // see attentionSortKey
 	queuedURLs   int64
-	dueAt        int64
-	medianDelay  int64
+	dueAt        int64 // Unix time in nanoseconds; math.MaxInt64: never
+	medianDelay  int64 // nanoseconds; 0: unknown
 	requests     int64
 	failures     int64
 	lastStatus   int32
-	stateIndex   int8 // in states
+	stateIndex   int8 // index in HostStates
 }
 
-// NewHostList lists the hosts. 100,000 of them take about 16 MiB.
+// NewHostList lists the hosts. A list of 100,000 takes about 16 MiB.
 func (q *Inspector) NewHostList(ctx context.Context) (*HostListSnapshot, error) {
 	r := &HostListSnapshot{
 		CreatedAt: q.AsOf.UTC(), CountByState: map[string]int{}, indexesBySort: map[string][]int32{},
@@ -50,7 +51,7 @@ func (q *Inspector) NewHostList(ctx context.Context) (*HostListSnapshot, error) 
 	return r, nil
 }
 
-// addHost adds a host.
+// addHost appends a host. The first MaxHostsInMemory keep their reports.
 func (r *HostListSnapshot) addHost(h *HostReport) {
 	r.CountByState[h.State]++
 	r.hosts = append(r.hosts, hostSortEntry{
@@ -60,9 +61,9 @@ func (r *HostListSnapshot) addHost(h *HostReport) {
 	})
 }
 
-// Page returns the hosts that the query selects, and how many there are of them on all
-// pages. Hosts beyond the first MaxHostsInMemory are read again: what is said of them is
-// newer than their order.
+// Page returns the page of hosts that the query selects, and the number of selected hosts on all
+// pages. It reads hosts beyond the first MaxHostsInMemory from the store again, so their reports
+// are newer than their order.
 func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.HostQuery) (page []*HostReport, total int, err error) {
 	order, err := r.sortedIndexes(ctx, q, query.Sort)
 	if err != nil {
@@ -81,7 +82,8 @@ func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.Hos
 	return page, total, nil
 }
 
-// filterAndPaginate selects a page from an order.
+// filterAndPaginate returns the indexes of one page of the selected hosts, in the given order, and
+// the number of all selected hosts.
 func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
 	inOrder := slices.All(order)
@@ -89,6 +91,7 @@ func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 		inOrder = slices.Backward(order)
 	}
 	for _, index := range inOrder {
+		// Without a filter, the total is known when the page is full.
 		if search == "" && query.State == "" && len(indexes) == query.Limit {
 			return indexes, len(order)
 		}
@@ -103,13 +106,15 @@ func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 	return indexes, total
 }
 
-// sortedIndexes returns the places of the hosts in an order, which is worked out once.
+// sortedIndexes returns the indexes of all hosts, sorted by key, a key of HostSortKeys. It sorts
+// once per key.
 func (r *HostListSnapshot) sortedIndexes(ctx context.Context, q *Inspector, key string) ([]int32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if order := r.indexesBySort[key]; order != nil {
 		return order, nil
 	}
+	// Two keys compare by values that a hostSortEntry lacks or holds as text.
 	sortKey := HostSortKeys[key]
 	compare := func(i, j int32) int { return sortKey(&r.hosts[i]).compare(sortKey(&r.hosts[j])) }
 	switch key {
@@ -124,6 +129,7 @@ func (r *HostListSnapshot) sortedIndexes(ctx context.Context, q *Inspector, key 
 		}
 		compare = func(i, j int32) int { return cmp.Compare(ages[i], ages[j]) }
 	}
+	// Hosts with equal values stay in the order of the list.
 	order := make([]int32, len(r.hosts))
 	for i := range order {
 		order[i] = int32(i)
@@ -133,8 +139,8 @@ func (r *HostListSnapshot) sortedIndexes(ctx context.Context, q *Inspector, key 
 	return order, nil
 }
 
-// robotsAges returns how old the robots.txt of each host's first origin is. One that
-// was never fetched is the oldest.
+// robotsAges returns the age of the robots.txt of each host's first origin. A robots.txt that was
+// never fetched has the age maxDuration.
 func (r *HostListSnapshot) robotsAges(ctx context.Context, q *Inspector) ([]time.Duration, error) {
 	ages := make([]time.Duration, len(r.hosts))
 	for i := range r.hosts {
@@ -150,11 +156,11 @@ func (r *HostListSnapshot) robotsAges(ctx context.Context, q *Inspector) ([]time
 	return ages, nil
 }
 
-// sortByRobotsAge is the order for which robots.txt files must be known.
+// sortByRobotsAge is the key of HostSortKeys that needs the dates of robots.txt files.
 const sortByRobotsAge = "robots_age"
 
-// HostSortKeys are the orders that hosts can be asked for in. A time that will not
-// come, and a pace that is not known, are the largest.
+// HostSortKeys lists the valid values of api.HostQuery.Sort, with the values that they compare. The
+// time of a host that is never due, and an unknown pace, are the largest.
 var HostSortKeys = map[string]func(*hostSortEntry) hostSortValues{
 	"":       func(h *hostSortEntry) hostSortValues { return h.attentionKey },
 	"host":   nil, // see HostListSnapshot.sortedIndexes
@@ -165,15 +171,15 @@ var HostSortKeys = map[string]func(*hostSortEntry) hostSortValues{
 		return hostSortValues{cmp.Or(h.medianDelay, int64(maxDuration))}
 	},
 	"last_status":   func(h *hostSortEntry) hostSortValues { return hostSortValues{int64(h.lastStatus)} },
-	sortByRobotsAge: nil, // likewise
+	sortByRobotsAge: nil, // see HostListSnapshot.sortedIndexes
 	"failures":      func(h *hostSortEntry) hostSortValues { return hostSortValues{h.failures} },
 	"requests":      func(h *hostSortEntry) hostSortValues { return hostSortValues{h.requests} },
 }
 
-// maxDuration is longer than any rest, or age.
+// maxDuration is longer than any delay or age.
 const maxDuration = time.Duration(math.MaxInt64)
 
-// unixNanoOrMax returns a time as a number, of which zero is the last.
+// unixNanoOrMax returns t as Unix time in nanoseconds, or math.MaxInt64 for the zero time.
 func unixNanoOrMax(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64

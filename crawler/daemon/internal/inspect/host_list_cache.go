@@ -8,32 +8,36 @@ import (
 	"time"
 )
 
-// Bounds of rosters: how old one may be when it is shown, and how long one is kept
-// for who may ask again, of so many projects. One that takes long to make is shown
-// for longer, so that who asks all the time costs the crawls a tenth of the
-// machine at most.
 const (
-	minHostListTTL        = time.Second
-	hostListTTLFactor     = 10
+	// minHostListTTL is how long a HostListCache returns the same list at least.
+	minHostListTTL = time.Second
+	// hostListTTLFactor times the time to build a list is its TTL, if that is longer, so that
+	// constant queries for a list keep the machine busy with it for at most a tenth of the time.
+	hostListTTLFactor = 10
+	// hostListSweepInterval is how often expired lists are freed.
 	hostListSweepInterval = 10 * time.Second
-	maxCachedHostLists    = 4
+	// maxCachedHostLists is how many projects have a list in the cache.
+	maxCachedHostLists = 4
 )
 
-// Rosters are those that somebody has just asked for. They are made one at a time.
+// A HostListCache holds the latest list of hosts for each of a few projects. It builds one list at a
+// time. Its methods are safe for concurrent use.
 type HostListCache struct {
-	buildSlot chan struct{} // held by who makes one
+	buildSlot chan struct{} // holds a value while a caller builds a list
 
-	mu         sync.Mutex
+	mu         sync.Mutex                   // guards lists and sweepTimer
 	lists      map[string]*HostListSnapshot // by project
-	sweepTimer *time.Timer
+	sweepTimer *time.Timer                  // calls sweep; nil while lists is empty
 }
 
+// NewHostListCache returns an empty HostListCache.
 func NewHostListCache() *HostListCache {
 	return &HostListCache{buildSlot: make(chan struct{}, 1), lists: map[string]*HostListSnapshot{}}
 }
 
-// GetOrBuild returns the roster of a project, which make makes if there is none that is
-// fresh.
+// GetOrBuild returns the list of a project's hosts. It calls build if the cache has no unexpired
+// list. It waits while another list is built, at most until ctx is done. An error of build is not
+// cached.
 func (rs *HostListCache) GetOrBuild(ctx context.Context, project string, build func() (*HostListSnapshot, error)) (*HostListSnapshot, error) {
 	if r := rs.unexpired(project); r != nil {
 		return r, nil
@@ -44,7 +48,7 @@ func (rs *HostListCache) GetOrBuild(ctx context.Context, project string, build f
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if r := rs.unexpired(project); r != nil { // somebody else made it
+	if r := rs.unexpired(project); r != nil { // another caller built it while this one waited
 		return r, nil
 	}
 	start := time.Now()
@@ -58,6 +62,7 @@ func (rs *HostListCache) GetOrBuild(ctx context.Context, project string, build f
 	return r, nil
 }
 
+// unexpired returns the list of a project, or nil if the cache has none or it has expired.
 func (rs *HostListCache) unexpired(project string) *HostListSnapshot {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -67,7 +72,7 @@ func (rs *HostListCache) unexpired(project string) *HostListSnapshot {
 	return nil
 }
 
-// put keeps a roster, and drops those that nobody has asked for lately.
+// put stores the list of a project. A full cache drops the oldest list.
 func (rs *HostListCache) put(project string, r *HostListSnapshot) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -82,7 +87,7 @@ func (rs *HostListCache) put(project string, r *HostListSnapshot) {
 	}
 }
 
-// sweep drops what is too old, until nothing is left.
+// sweep drops expired lists, and starts the timer again while lists remain.
 func (rs *HostListCache) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A list is made once for all who ask within a second, or within ten times as long
-// as it took; of few projects at a time; and is forgotten when nobody asks.
+// TestHostListCache: a list is built once for all queries within a second, or within ten times the
+// time that it took to build; the cache holds lists of few projects; and it frees expired lists.
 func TestHostListCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rs := NewHostListCache()
@@ -30,7 +30,7 @@ func TestHostListCache(t *testing.T) {
 		want := func(n int32) {
 			t.Helper()
 			if got := made.Swap(0); got != n {
-				t.Errorf("%d are made, want %d", got, n)
+				t.Errorf("%d lists are built, want %d", got, n)
 			}
 		}
 		var all sync.WaitGroup
@@ -55,28 +55,29 @@ func TestHostListCache(t *testing.T) {
 		n := len(rs.lists)
 		rs.mu.Unlock()
 		if n != maxCachedHostLists {
-			t.Errorf("%d are kept, want %d", n, maxCachedHostLists)
+			t.Errorf("the cache has %d lists, want %d", n, maxCachedHostLists)
 		}
 		time.Sleep(2 * hostListSweepInterval)
 		synctest.Wait()
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
 		if len(rs.lists) != 0 || rs.sweepTimer != nil {
-			t.Errorf("%d are kept for nobody", len(rs.lists))
+			t.Errorf("%d expired lists are still in the cache", len(rs.lists))
 		}
 	})
 }
 
-// Who waits for a list goes when its context ends; a failure is not kept.
+// TestHostListCacheErrors: waiting for a list ends with the caller's context, and the cache does
+// not keep errors.
 func TestHostListCacheErrors(t *testing.T) {
 	rs, broken := NewHostListCache(), errors.New("the disk is gone")
 	if _, err := rs.GetOrBuild(t.Context(), "a", func() (*HostListSnapshot, error) { return nil, broken }); !errors.Is(err, broken) {
-		t.Errorf("made of nothing: %v", err)
+		t.Errorf("GetOrBuild without its build error: %v", err)
 	}
-	rs.buildSlot <- struct{}{} // somebody makes another
+	rs.buildSlot <- struct{}{} // another list is being built
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := rs.GetOrBuild(ctx, "a", func() (*HostListSnapshot, error) { return &HostListSnapshot{}, nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("waits on: %v", err)
+		t.Errorf("GetOrBuild after its context has ended: %v", err)
 	}
 }

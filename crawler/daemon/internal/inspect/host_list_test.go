@@ -23,10 +23,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// hostsPerPage is how many hosts these tests ask for at a time.
+// hostsPerPage is the number of hosts on a page in these tests.
 const hostsPerPage = 1000
 
-// encodedHostStats is the memo of a host that had ten visits.
+// encodedHostStats returns the statistics of a host after ten visits.
 func encodedHostStats(tb testing.TB) []byte {
 	stats := []byte{1}
 	for _, n := range []uint64{9, 9, 10, 1, 1 << 20, 200, uint64(time.Now().UnixNano()), 4, 127, 0, 0, 1,
@@ -34,12 +34,12 @@ func encodedHostStats(tb testing.TB) []byte {
 		stats = binary.AppendUvarint(stats, n)
 	}
 	if m := crawler.DecodeHostStats(stats); m.Requests != 10 || m.Gaps.Count() != 9 {
-		tb.Fatalf("the memo reads %+v", m)
+		tb.Fatalf("the decoded statistics are %+v", m)
 	}
 	return stats
 }
 
-// inspectorOfCrawl opens the state of a crawl that has met so many hosts.
+// inspectorOfCrawl returns an Inspector of a crawl with so many hosts.
 func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 	ctx, dir := context.Background(), tb.TempDir()
 	open := func(name string) datadir.StoreInspectorImporter {
@@ -94,8 +94,8 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 	return q
 }
 
-// A page of the hosts of a project that has 100,000: the first, for which all are
-// listed, and others.
+// BenchmarkHosts measures pages of the list of 100,000 hosts: the first, for which the list is
+// built, and later ones.
 func BenchmarkHosts(b *testing.B) {
 	q := inspectorOfCrawl(b, 100_000)
 	ctx := context.Background()
@@ -157,8 +157,8 @@ func BenchmarkHosts(b *testing.B) {
 	})
 }
 
-// Hosts that a roster reads again are those that it sorted, with all of their origins,
-// in every order and in both directions.
+// TestHostListReadsHosts: the hosts on a page, which are read again, are those that were sorted,
+// with all of their origins, for every sort key and both directions.
 func TestHostListReadsHosts(t *testing.T) {
 	const hosts = MaxHostsInMemory + 500
 	q := inspectorOfHosts(t, hosts)
@@ -193,7 +193,7 @@ func TestHostListReadsHosts(t *testing.T) {
 				}
 			}
 			if len(seen) != hosts {
-				t.Errorf("%q, down %v: the pages name %d hosts, want %d", sort, descending, len(seen), hosts)
+				t.Errorf("%q, descending %v: the pages list %d hosts, want %d", sort, descending, len(seen), hosts)
 			}
 		}
 	}

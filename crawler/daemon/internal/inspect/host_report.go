@@ -14,18 +14,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A HostReport is what is said of a host, and what that rests on.
+// A HostReport is the report on a host in the API, with the values from which it is derived.
 type HostReport struct {
 	api.Host
 	parkedURLTally   RefusalTally
-	hostDueAt        time.Time      // of the host's clock
-	heldOrigin       decorum.Origin // whose hold State tells of
-	pagesTowardLimit int64          // pages that count for max_pages_per_host
-	nextURLDue       time.Time
-	OriginList       []decorum.Origin // as Origins
+	hostDueAt        time.Time        // earliest time of the host's next visit by its delay
+	heldOrigin       decorum.Origin   // origin whose hold State and HeldUntil describe; zero: no hold
+	pagesTowardLimit int64            // pages that count for max_pages_per_host
+	nextURLDue       time.Time        // OriginInfo.NextDue of the origin that State describes
+	OriginList       []decorum.Origin // the parsed form of Origins
 }
 
-// lookUpHost returns what is known of a host, nil if the crawl has not met it: see ReadHost.
+// lookUpHost returns the report on a host, or nil if the crawl has no URL of it: see ReadHost.
 func (q *Inspector) lookUpHost(ctx context.Context, name string, withParked bool) (*HostReport, error) {
 	origins, err := q.HostOrigins(ctx, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (q *Inspector) lookUpHost(ctx context.Context, name string, withParked bool
 	return q.ReadHost(ctx, origins, withParked)
 }
 
-// HostOrigins returns the origins of a host: none if the crawl has not met it.
+// HostOrigins returns the origins of a host in the store, which may be none.
 func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []decorum.Origin, err error) {
 	err = q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
 		if o.Host() == host {
@@ -45,7 +45,7 @@ func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []dec
 	return origins, err
 }
 
-// newHostReport begins the report on a host with what is remembered of it.
+// newHostReport returns the report on a host without origins, from the stored state of the host.
 func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport {
 	stats := crawler.DecodeHostStats(h.EncodedStats)
 	return &HostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
@@ -59,36 +59,39 @@ func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport
 	}}
 }
 
-// The states of a host, from what keeps it from being visited least to what
-// does most.
+// The states of a host, from the one nearest to a visit to the one farthest from it.
 const (
-	HostDue              = "due"
-	stateWaiting         = "waiting"
-	stateHeld            = "held"
-	HostSuspended        = "set aside"
-	stateAwaitingRevisit = "resting"
-	stateDone            = "done"
+	HostDue              = "due"       // a URL can be visited now
+	stateWaiting         = "waiting"   // for the delay of the host or of a URL
+	stateHeld            = "held"      // until HeldUntil, for example after failures
+	HostSuspended        = "set aside" // held because visits make no sense for now
+	stateAwaitingRevisit = "resting"   // all URLs are visited; some have a time for the next visit
+	stateDone            = "done"      // no URL is left to visit
 )
 
+// HostStates lists the states of a host in the order above.
 var HostStates = []string{HostDue, stateWaiting, stateHeld, HostSuspended, stateAwaitingRevisit, stateDone}
 
-// addOrigin adds what the store has of one of the host's origins. The host is
-// in the state of the one that can be visited first.
+// addOrigin adds the numbers of one of the host's origins. The host takes the state and the times
+// of the origin that can be visited first.
 func (h *HostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
+	// Add the counts.
 	queuedOrLeased := o.QueuedURLs + o.LeasedURLs
 	h.OriginList, h.Origins = append(h.OriginList, o.Origin), append(h.Origins, o.Origin.String())
 	h.KnownURLs += o.SeenURLs
 	h.QueuedURLs += queuedOrLeased
 	h.AwaitingRevisit += o.AwaitingRevisit
 	h.ParkedURLs += o.ParkedURLs
-	h.DoneURLs += max(0, o.SeenURLs-queuedOrLeased-o.ParkedURLs) // hops are queued and not seen
+	// max: the targets of robots.txt redirects are queued but not seen.
+	h.DoneURLs += max(0, o.SeenURLs-queuedOrLeased-o.ParkedURLs)
+	// Keep the state of the earlier origins unless this one can be visited before them.
 	state := hostStateFromOrigin(o, now)
 	before, after := slices.Index(HostStates, h.State), slices.Index(HostStates, state)
 	if after > before || after == before && !o.NextDue.Before(h.nextURLDue) {
 		return
 	}
 	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.NextDue, time.Time{}, time.Time{}, decorum.Origin{}
-	if o.NextDue.After(time.Unix(0, 0)) { // before, it says that there is nothing to wait for
+	if o.NextDue.After(time.Unix(0, 0)) { // an earlier NextDue means that the origin waits for nothing
 		h.DueAt = o.NextDue.UTC()
 	}
 	if state == stateHeld || state == HostSuspended {
@@ -96,6 +99,7 @@ func (h *HostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
 	}
 }
 
+// hostStateFromOrigin returns the state of a host with only this origin.
 func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 	switch {
 	case o.QueuedURLs+o.LeasedURLs+o.AwaitingRevisit == 0:
@@ -112,8 +116,8 @@ func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 	return stateWaiting
 }
 
-// markSuspendedIfCrawlDelayTooLong sets a host aside that asks for more than the longest delay: no page of it
-// is visited, whether the crawl has come to hold it or not.
+// markSuspendedIfCrawlDelayTooLong reports a host as suspended if its Crawl-delay is longer than
+// maxDelay. The crawl visits no page of the host, even if it has not suspended the host yet.
 func (h *HostReport) markSuspendedIfCrawlDelayTooLong(maxDelay project.Duration) {
 	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
 		return
@@ -124,7 +128,8 @@ func (h *HostReport) markSuspendedIfCrawlDelayTooLong(maxDelay project.Duration)
 	}
 }
 
-// SetHostHoldReason says why the gate holds a host, or that its budget is used up.
+// SetHostHoldReason sets h.HoldReason for a held host: the gate's reason, or the page or byte limit
+// that the host has reached.
 func (q *Inspector) SetHostHoldReason(ctx context.Context, h *HostReport) error {
 	if h.heldOrigin.IsZero() {
 		return nil

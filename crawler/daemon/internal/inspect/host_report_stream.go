@@ -10,12 +10,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// ForEachHostReport calls done with every host of the crawl, and keeps none of them. A host
-// with one origin is complete when the store names that origin. The origins of other
-// hosts are read again after that, one host after the other. With judge, parked URLs
-// are judged; done must not ask the store. Besides what done keeps, ForEachHostReport holds
-// nine bytes an origin, and the names of the origins that it reads again.
+// ForEachHostReport calls yield with a report on every host of the crawl, and keeps no report. With
+// withParked, the reports say why URLs are parked. yield must not call the store. ForEachHostReport
+// holds nine bytes per origin, and the names of the origins that it reads twice.
 func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yield func(*HostReport)) error {
+	// One pass over the origins completes the hosts with one origin.
 	marks, err := q.newReportedHostTracker(ctx)
 	if err != nil {
 		return err
@@ -24,7 +23,7 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		switch mark := marks.getAndMarkReported(name); {
-		case mark == hostReported: // this origin is new since the marks were made
+		case mark == hostReported: // this origin is newer than the marks: leave it out
 		case mark == hostOfSeveralOrigins, withParked && o.ParkedURLs > 0:
 			incomplete = append(incomplete, o.Origin)
 		default:
@@ -38,6 +37,7 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 	if err != nil {
 		return err
 	}
+	// Read the other hosts one at a time, each with all of its origins.
 	slices.SortStableFunc(incomplete, func(a, b decorum.Origin) int { return strings.Compare(a.Host(), b.Host()) })
 	for len(incomplete) > 0 {
 		n := 1
@@ -56,11 +56,12 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 	return nil
 }
 
-// ReadHost reads a host by its origins. It returns nil if the store knows none. With
-// withParked, parked URLs are judged.
+// ReadHost reads the report on a host from the store. origins are all of the host's origins. It
+// returns nil if the store has none of them. With withParked, the report says why URLs are parked.
 func (q *Inspector) ReadHost(
 	ctx context.Context, origins []decorum.Origin, withParked bool,
 ) (h *HostReport, err error) {
+	// Add up the origins that the store still has.
 	for _, name := range origins {
 		o, isKnown, err := q.FrontierStore.Origin(ctx, name)
 		if err != nil {
@@ -89,31 +90,31 @@ func (q *Inspector) ReadHost(
 	return h, nil
 }
 
-// completeHostReport works out what follows from all origins of a host.
+// completeHostReport sets the fields of h that depend on all origins of the host.
 func (q *Inspector) completeHostReport(h *HostReport) {
 	recalculateCoverage(&h.HostTotals)
 	h.markSuspendedIfCrawlDelayTooLong(q.Project.Politeness.MaxCrawlDelay)
 }
 
-// A reportedHostTracker is the hosts that a store knew at one moment, as sorted hashes of their
-// names, one for each origin. Two hosts with the same hash count as one of several origins,
-// which costs memory but changes no result.
+// A reportedHostTracker records which hosts have one origin, and which of these are reported. Two
+// hosts with the same hash count as one host with several origins, which costs memory but changes
+// no result.
 type reportedHostTracker struct {
 	hashSeed       maphash.Seed
-	hostNameHashes []uint64
-	isReported     []bool // of the hosts in hostNameHashes
+	hostNameHashes []uint64 // sorted hashes of host names, one for each origin
+	isReported     []bool   // parallel to hostNameHashes
 }
 
-// An originReportAction says what ForEachHostReport does with an origin of a host.
+// An originReportAction is what ForEachHostReport does with an origin of a host.
 type originReportAction byte
 
 const (
-	hostOfOneOrigin originReportAction = iota
-	hostOfSeveralOrigins
-	hostReported
+	hostOfOneOrigin      originReportAction = iota // report the host
+	hostOfSeveralOrigins                           // read the host after the pass
+	hostReported                                   // skip the origin
 )
 
-// newReportedHostTracker lists the names of all origins.
+// newReportedHostTracker returns a tracker of the origins that the store has now.
 func (q *Inspector) newReportedHostTracker(ctx context.Context) (*reportedHostTracker, error) {
 	marks := reportedHostTracker{hashSeed: maphash.MakeSeed()}
 	err := q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
@@ -125,8 +126,9 @@ func (q *Inspector) newReportedHostTracker(ctx context.Context) (*reportedHostTr
 	return &marks, err
 }
 
-// getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
-// that is new since the marks were made may have any number of origins.
+// getAndMarkReported returns what to do with an origin of host, and marks a host with one origin as
+// reported. A host that is newer than the tracker may have any number of origins, so it counts as
+// one with several.
 func (m *reportedHostTracker) getAndMarkReported(host string) originReportAction {
 	hash := maphash.String(m.hashSeed, host)
 	at, found := slices.BinarySearch(m.hostNameHashes, hash) // the first of equal ones

@@ -24,8 +24,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// inspectorOfHosts returns an inquiry into a crawl of n hosts with URLs in all states. Every
-// tenth host has two origins.
+// inspectorOfHosts returns an Inspector of a crawl of n hosts with URLs in all states. Every tenth
+// host has two origins.
 func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	t.Helper()
 	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{})
@@ -72,7 +72,7 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 		Scope: func() *frontier.Scope { return nil }}
 }
 
-// hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
+// hostReportsInMemory returns the reports on all hosts of a crawl, and calls also for each origin.
 func hostReportsInMemory(t *testing.T, q *Inspector, also func(*storage.OriginInfo)) map[string]*HostReport {
 	t.Helper()
 	hosts := map[string]*HostReport{}
@@ -95,7 +95,7 @@ func hostReportsInMemory(t *testing.T, q *Inspector, also func(*storage.OriginIn
 	return hosts
 }
 
-// reportInMemory returns the report of a crawl whose hosts are all in memory.
+// reportInMemory returns the report of a crawl, built with all hosts in memory.
 func reportInMemory(t *testing.T, q *Inspector, limit int) *api.CrawlReport {
 	t.Helper()
 	var parked []decorum.Origin
@@ -137,8 +137,8 @@ func reportInMemory(t *testing.T, q *Inspector, limit int) *api.CrawlReport {
 	return r
 }
 
-// A report that reads hosts again when it writes them says, byte by byte, what one says
-// that holds all hosts.
+// TestStreamedReportIsTheSame: a report that reads hosts again while it is written has the same
+// bytes as a report with all hosts in memory.
 func TestStreamedReportIsTheSame(t *testing.T) {
 	q := inspectorOfHosts(t, 1000)
 	for _, limit := range []int{0, 1, 20, 500, 5000} {
@@ -155,14 +155,14 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 			var got, same, lines bytes.Buffer
 			err = errors.Join(s.WriteJSON(&got), jsonline.WriteIndented(&same, want), s.WriteJSONLines(&lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
-				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, maxInMemory, err, got.Len(), same.Len())
+				t.Errorf("limit %d, %d in memory: %v: streamed %d bytes, want these %d bytes", limit, maxInMemory, err, got.Len(), same.Len())
 			}
 			checkSameLines(t, want, &lines)
 		}
 	}
 }
 
-// checkSameLines checks the lines of a report: its totals, and its hosts in their order.
+// checkSameLines checks the lines of a report: first the totals, then the hosts in order.
 func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 	t.Helper()
 	d := json.NewDecoder(lines)
@@ -178,11 +178,11 @@ func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 		}
 	}
 	if d.More() {
-		t.Error("there are more lines than hosts")
+		t.Error("the report has more lines than hosts")
 	}
 }
 
-// The numbers of the frontier are the sums of the report.
+// TestStreamedStatsAreTheSame: the numbers of the frontier are the totals of the report.
 func TestStreamedStatsAreTheSame(t *testing.T) {
 	q := inspectorOfHosts(t, 1000)
 	want := reportInMemory(t, q, 0)

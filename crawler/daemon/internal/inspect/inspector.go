@@ -13,42 +13,42 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An Inspector is a crawl that is asked about at a moment. It answers from the
-// crawl's own stores and engine, and changes nothing; the crawl may go on
-// meanwhile.
+// An Inspector answers queries about a crawl at one moment, AsOf. It reads the crawl's own stores
+// and engine and changes nothing. The crawl may continue meanwhile.
 type Inspector struct {
-	Name          string // of the crawl, in errors
+	Name          string // name of the crawl in errors
 	Project       project.Project
 	FrontierStore datadir.StoreInspectorImporter
-	RobotsStore   storage.NoteStore // what Gate keeps
+	RobotsStore   storage.NoteStore // the store of Gate
 	Gate          *gate.Gate
-	Scope         func() *frontier.Scope // returns nil, to which every URL belongs, if it is not known
+	Scope         func() *frontier.Scope // returns nil, which contains every URL, if the scope is unknown
 	ParamCleaner  *frontier.ParamCleaner
 	AsOf          time.Time
 	// AnyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
-	// reach into private networks.
+	// connect to private addresses.
 	AnyProjectReachesPrivate bool
 }
 
-// New returns an inspector of a crawl at the present moment.
+// New returns an Inspector of the engine's crawl at the present time.
 func New(r *engine.Engine) *Inspector {
 	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, RobotsStore: r.Stores.Robots, Gate: r.Gate,
 		Scope: func() *frontier.Scope { return r.Scope }, ParamCleaner: r.Frontier.ParamCleaner(), AsOf: time.Now()}
 }
 
-// ParseHostParam returns the name of a host in canonical form; empty: none is asked for.
+// ParseHostParam returns the canonical form of a host parameter, or "" for an empty one. For any
+// other text that is not a host name it returns an error of kind InvalidInput.
 func ParseHostParam(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
 	host, ok := project.CanonicalHost(text)
 	if !ok {
-		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
+		return "", api.InvalidInput("%q is not a host name such as example.com", text)
 	}
 	return host, nil
 }
 
-// ParseOriginParam returns the origin that a question names.
+// ParseOriginParam returns the origin that a query names, as in https://example.com.
 func ParseOriginParam(text string) (decorum.Origin, error) {
 	u, err := decorum.ParseURL(text)
 	if err != nil || u.PathAndQuery() != "/" {
@@ -57,7 +57,7 @@ func ParseOriginParam(text string) (decorum.Origin, error) {
 	return u.Origin(), nil
 }
 
-// NewUnknownHostError is the error of a host that a crawl has not met.
+// NewUnknownHostError returns the error for a host without URLs in the crawl with that name.
 func NewUnknownHostError(crawl, host string) error {
 	return api.NotFound("%s knows no host %s", crawl, host)
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// LedgerRecords yields what the crawl's ledger has: see the function LedgerRecords.
+// LedgerRecords yields the records of the crawl's ledger: see the function LedgerRecords.
 func (q *Inspector) LedgerRecords(ctx context.Context, query api.LedgerQuery) iter.Seq2[*ledger.Record, error] {
 	return LedgerRecords(ctx, datadir.StateDir(q.Project.Store.Path).Path(datadir.LedgerDir), query)
 }
 
-// LedgerRecords yields the requests, answers and refusals of a ledger that the query selects,
-// the oldest first, and where runs begin: of a request before that, no answer comes. The
-// records lack their hashes, which are of lines as they stand in the files. A process may
-// write to the ledger meanwhile. An error is yielded last.
+// LedgerRecords yields the requests, responses and refusals in the ledger at dir that the query
+// selects, oldest first. It also yields the start of each run, since a request before it gets no
+// response. The records lack their hashes, which apply only to the lines in the files. A process
+// may append to the ledger meanwhile. An error is yielded last.
 func LedgerRecords(ctx context.Context, dir string, query api.LedgerQuery) iter.Seq2[*ledger.Record, error] {
 	return func(yield func(*ledger.Record, error) bool) {
 		f, err := newLedgerFilter(query)
@@ -33,7 +33,7 @@ func LedgerRecords(ctx context.Context, dir string, query api.LedgerQuery) iter.
 			case err == nil:
 				err = context.Cause(ctx)
 			case errors.Is(err, fs.ErrNotExist):
-				err = api.NotFound("the crawl keeps no ledger: see output.ledger of its project")
+				err = api.NotFound("the crawl has no ledger: see output.ledger of its project")
 			}
 			if err != nil {
 				yield(nil, err)
@@ -51,12 +51,13 @@ func LedgerRecords(ctx context.Context, dir string, query api.LedgerQuery) iter.
 	}
 }
 
-// A ledgerFilter selects records.
+// A ledgerFilter selects the records of a query.
 type ledgerFilter struct {
-	url, host          string
-	unansweredRequests map[int64]bool // selected requests, by number
+	url, host          string         // of selected records; empty: any
+	unansweredRequests map[int64]bool // numbers of selected requests whose response has not come yet
 }
 
+// newLedgerFilter returns the filter of a query, or an error if its URL or host is invalid.
 func newLedgerFilter(query api.LedgerQuery) (*ledgerFilter, error) {
 	f := &ledgerFilter{unansweredRequests: map[int64]bool{}}
 	if query.URL != "" {
@@ -71,7 +72,8 @@ func newLedgerFilter(query api.LedgerQuery) (*ledgerFilter, error) {
 	return f, err
 }
 
-// selects reports whether a record was asked for, and notes which answers are to come.
+// selects reports whether the filter selects r. A response is selected with its request, so selects
+// remembers the requests and must see the records in their order.
 func (f *ledgerFilter) selects(r *ledger.Record) bool {
 	switch {
 	case r.Request != nil && f.selectsURL(r.Request.URL):
@@ -87,7 +89,7 @@ func (f *ledgerFilter) selects(r *ledger.Record) bool {
 	return r.Refusal != nil && f.selectsURL(r.Refusal.URL)
 }
 
-// selectsURL reports whether a URL was asked for.
+// selectsURL reports whether the filter selects records about url.
 func (f *ledgerFilter) selectsURL(url string) bool {
 	if f.host != "" {
 		if u, err := decorum.ParseURL(url); err != nil || u.Origin().Host() != f.host {

@@ -18,59 +18,59 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxParamPlaces is how many places, and how many hosts, an analysis keeps.
+// maxParamPlaces is how many queryParamLocations, and how many hosts, an analysis keeps.
 const maxParamPlaces = 20_000
 
-// A QueryParamAnalysis looks through the output of a crawl for parameters that do not
-// change what a page is. It reads the output twice, line by line; memory is
-// bounded by subsets and maxParamPlaces, about 40 MB in all.
+// A QueryParamAnalysis searches the output of a crawl for query parameters that do not change the
+// page. It reads the output twice, line by line. Samples of 100,000 keys and maxParamPlaces limit
+// its memory to about 40 MB.
 type QueryParamAnalysis struct {
-	onlyHost string // host; empty: all
+	onlyHost string // host to analyze; empty: all
 
-	pagesByURL               *hashSampledMap[sampledPage] // by URL
-	variantByURLWithoutParam *hashSampledMap[paramVariantSample]
-	seenBodies               *hashSampledMap[struct{}] // by host and hash
-	evidence                 map[queryParamLocation]*QueryParamEvidence
-	duplicatesByHost         map[string]*HostDuplicates
-	pageCount                int
-	skippedParamCount        int // parameters of places beyond maxParamPlaces
+	pagesByURL               *hashSampledMap[sampledPage]               // by hash of the URL
+	variantByURLWithoutParam *hashSampledMap[paramVariantSample]        // by hash of that URL and the parameter
+	seenBodies               *hashSampledMap[struct{}]                  // by hash of host and body
+	evidence                 map[queryParamLocation]*QueryParamEvidence // at most maxParamPlaces
+	duplicatesByHost         map[string]*HostDuplicates                 // at most maxParamPlaces
+	pageCount                int                                        // pages with a body, each counted once
+	skippedParamCount        int                                        // parameters without evidence for lack of space
 }
 
-// A sampledPage is a page as it was at its last visit.
+// A sampledPage is a page at its last visit.
 type sampledPage struct {
-	bodyHash   uint64 // of its body
-	isCompared bool
+	bodyHash   uint64
+	isCompared bool // comparePage has seen the page
 }
 
-// A paramVariantSample is a page that has a parameter.
+// A paramVariantSample is a page whose URL has a parameter.
 type paramVariantSample struct {
-	fullURLHash, bodyHash uint64 // of its URL, of its body
-	shownURL              string // as it is shown
+	fullURLHash, bodyHash uint64
+	shownURL              string // the URL, shortened for reports
 }
 
-// A queryParamLocation is where a parameter is met: in a directory of a host.
+// A queryParamLocation is a parameter of URLs in one directory of a host.
 type queryParamLocation struct{ host, parameter, directory string }
 
-// A QueryParamEvidence is the evidence on a parameter in one place. A pair is two pages
-// whose URLs differ in the parameter only: in its value, or in having it.
+// A QueryParamEvidence is the evidence for or against removing a parameter in one place. A pair is
+// two pages whose URLs differ only in the parameter: in its value, or in its presence.
 type QueryParamEvidence struct {
 	SameBodyPairs          int       `json:"agree"`           // pairs with the same body
-	DifferentBodyPairs     int       `json:"disagree"`        // pairs with another
-	CanonicalsWithoutParam int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
-	CanonicalsWithParam    int       `json:"canonical_keeps"` // pages whose canonical link has it
-	ExamplePair            [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
+	DifferentBodyPairs     int       `json:"disagree"`        // pairs with different bodies
+	CanonicalsWithoutParam int       `json:"canonical_drops"` // pages whose canonical link lacks the parameter
+	CanonicalsWithParam    int       `json:"canonical_keeps"` // pages whose canonical link has the parameter
+	ExamplePair            [2]string `json:"example"`         // a pair with the same body, or a page and its canonical
 }
 
-// HostDuplicates counts pages of a host whose body is exactly that of another, and
-// those that name another URL as canonical.
+// HostDuplicates counts the pages of a host with the same body as another page, and the pages with
+// another URL as their canonical one.
 type HostDuplicates struct {
 	Host               string `json:"host"`
 	PagesWithBody      int    `json:"pages"`
-	DuplicateBodies    int    `json:"duplicates"` // beyond the first of each body; estimated if Sampled is not 1
+	DuplicateBodies    int    `json:"duplicates"` // beyond the first of each body; estimated unless SampledOneIn is 1
 	CanonicalElsewhere int    `json:"canonical_elsewhere"`
 }
 
-// A parsedOutputRecord is what of a line of output is read.
+// A parsedOutputRecord holds the fields that the analysis reads from a line of output.
 type parsedOutputRecord struct {
 	URL       string `json:"url"`
 	Status    int    `json:"status"`
@@ -80,12 +80,13 @@ type parsedOutputRecord struct {
 	URLSource string `json:"source"`
 }
 
-// forEachOutputPage reads the output, and calls do for each page that has a body. Lines that
-// are none are passed over: the last of a killed crawl may be cut.
+// forEachOutputPage reads one file of output and calls do, with a hash of the body, for each page
+// that has a body. It skips invalid lines: the last line of a killed crawl may be cut.
 func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, parsedOutputRecord, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
+		// Read a line. Too long a line is cut and so invalid; the last line comes with io.EOF.
 		var err error
 		line, err = plaintext.ReadLine(lines, line[:0])
 		switch {
@@ -107,7 +108,8 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 	}
 }
 
-// AnalyzeParams surveys an output: its file, and those that were full.
+// AnalyzeParams analyzes the output in the file with that name and in its rotated files. onlyHost
+// limits the analysis to one host; "" means all hosts.
 func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnalysis, error) {
 	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
 		evidence: map[queryParamLocation]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
@@ -119,8 +121,8 @@ func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnaly
 	return s, nil
 }
 
-// countPage takes note of a page and its body. A page counts once: what the subset
-// lets go of is known for a revisit by what the line says of it.
+// countPage counts a page and records the hash of its body. A page counts once: an earlier visit is
+// recognized by pagesByURL, or, for a URL outside the sample, by the source "revisit" of the line.
 func (s *QueryParamAnalysis) countPage(u decorum.URL, p parsedOutputRecord, hash uint64) {
 	key := hashForSample(u.String())
 	_, isRepeated := s.pagesByURL.values[key]
@@ -141,6 +143,7 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p parsedOutputRecord, hash
 	if p.Canonical != "" && p.Canonical != u.String() {
 		s.duplicatesByHost[host].CanonicalElsewhere++
 	}
+	// Each duplicate in the sample stands for as many as the sample leaves out.
 	body := hashForSample(host + "\n" + fmt.Sprint(hash))
 	if _, isDuplicate := s.seenBodies.values[body]; isDuplicate {
 		s.duplicatesByHost[host].DuplicateBodies += s.seenBodies.keysPerSampledKey()
@@ -148,13 +151,14 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p parsedOutputRecord, hash
 	s.seenBodies.put(body, struct{}{})
 }
 
-// comparePage compares a page with those that have one parameter less, or another
+// comparePage compares a page with the pages whose URL lacks one of its parameters or has another
 // value of it.
 func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord, hash uint64) {
+	// Compare each page once, as it was at its last visit.
 	key := hashForSample(u.String())
 	if w, isSampled := s.pagesByURL.values[key]; isSampled {
 		if w.bodyHash != hash || w.isCompared {
-			return // it was visited again
+			return // a later visit changed the page, or the page was compared already
 		}
 		s.pagesByURL.put(key, sampledPage{hash, true})
 	}
@@ -162,6 +166,7 @@ func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord, ha
 	if !ok {
 		return
 	}
+	// Repeated parameters count once.
 	var names []string
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
@@ -180,8 +185,8 @@ func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord, ha
 	}
 }
 
-// compareVariants compares u with the page without the parameter, and with one of another
-// value.
+// compareVariants compares u with the page without the parameter, and with an earlier page that has
+// another value of it.
 func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
 	if pageWithoutParam, ok := s.pagesByURL.values[hashForSample(urlWithout)]; ok {
 		evidence.addBodyComparison(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
@@ -196,6 +201,7 @@ func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u dec
 	}
 }
 
+// addBodyComparison counts a pair of pages. agree reports whether their bodies are the same.
 func (at *QueryParamEvidence) addBodyComparison(agree bool, u, other string) {
 	if !agree {
 		at.DifferentBodyPairs++
@@ -206,8 +212,8 @@ func (at *QueryParamEvidence) addBodyComparison(agree bool, u, other string) {
 	}
 }
 
-// addCanonical counts what the page itself says of the parameter. A canonical link
-// to another page says nothing of it.
+// addCanonical counts whether the canonical link of u keeps the parameter. A canonical link to
+// another page does not count.
 func (at *QueryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name string) {
 	page, query, _ := strings.Cut(canonical, "?")
 	ownPage, _, _ := strings.Cut(u.String(), "?")
@@ -222,8 +228,8 @@ func (at *QueryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout,
 	}
 }
 
-// getOrCreateEvidence returns the evidence on a parameter where u is; nil if there is too
-// much.
+// getOrCreateEvidence returns the evidence on a parameter in the directory of u, or nil if the
+// analysis has maxParamPlaces already.
 func (s *QueryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string) *QueryParamEvidence {
 	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
 	key := queryParamLocation{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
@@ -237,7 +243,7 @@ func (s *QueryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string
 	return s.evidence[key]
 }
 
-// withoutParam returns the URL page?query without the parameters of a name.
+// withoutParam returns the URL page?query without the parameters called name.
 func withoutParam(page, query, name string) string {
 	var rest []string
 	for parameter := range strings.SplitSeq(query, "&") {
@@ -251,12 +257,13 @@ func withoutParam(page, query, name string) string {
 	return page + "?" + strings.Join(rest, "&")
 }
 
-// favorsDropping reports whether the evidence speaks for taking the parameter off.
+// favorsDropping reports whether the evidence is strong enough to suggest removing the parameter.
 func (at *QueryParamEvidence) favorsDropping() bool {
 	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam, at.DifferentBodyPairs+at.CanonicalsWithParam
 	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
 }
 
+// merge adds the evidence of another place.
 func (at *QueryParamEvidence) merge(more *QueryParamEvidence) {
 	at.SameBodyPairs += more.SameBodyPairs
 	at.DifferentBodyPairs += more.DifferentBodyPairs
@@ -267,11 +274,12 @@ func (at *QueryParamEvidence) merge(more *QueryParamEvidence) {
 	}
 }
 
-// Report returns what the survey suggests: places of a parameter are one if
-// the evidence agrees in all of them, and else each stands alone.
+// Report returns the suggestions of the analysis. It merges the places of a host's parameter unless
+// one of them has evidence against removing it; then each place is a suggestion by itself.
 func (s *QueryParamAnalysis) Report() *QueryParamReport {
 	r := &QueryParamReport{PagesWithBody: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
 		Suggestions: []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{}}
+	// Find the parameters with evidence against removing them in some place.
 	merged := map[queryParamLocation]*QueryParamSuggestion{}
 	isMixed := map[queryParamLocation]bool{}
 	for key, at := range s.evidence {
@@ -280,6 +288,7 @@ func (s *QueryParamAnalysis) Report() *QueryParamReport {
 			isMixed[hostParam] = true
 		}
 	}
+	// Merge the places of all other parameters.
 	for key, at := range s.evidence {
 		group := queryParamLocation{host: key.host, parameter: key.parameter}
 		if isMixed[group] {
@@ -291,6 +300,7 @@ func (s *QueryParamAnalysis) Report() *QueryParamReport {
 		merged[group].PathPrefix = commonDirectory(merged[group].PathPrefix, key.directory)
 		merged[group].merge(at)
 	}
+	// Suggest those with some evidence for removing them, with a line of robots.txt if it is strong.
 	for _, m := range merged {
 		if m.SameBodyPairs+m.CanonicalsWithoutParam == 0 {
 			continue
@@ -312,33 +322,34 @@ func (s *QueryParamAnalysis) Report() *QueryParamReport {
 	return r
 }
 
-// A QueryParamReport is what a survey of parameters suggests. Nothing of it is applied
-// by itself.
+// A QueryParamReport is the result of a QueryParamAnalysis. The crawl does not apply its
+// suggestions.
 type QueryParamReport struct {
-	PagesWithBody  int                    `json:"pages"`  // with a body
-	SampledOneIn   int                    `json:"one_in"` // of so many URLs, one was compared with others
+	PagesWithBody  int                    `json:"pages"`
+	SampledOneIn   int                    `json:"one_in"` // one of this many URLs was compared with others
 	Suggestions    []QueryParamSuggestion `json:"suggestions"`
-	HostDuplicates []*HostDuplicates      `json:"duplicates"` // of hosts that have any, most first
-	SkippedParams  int                    `json:"skipped"`    // parameters met in too many places to be counted
+	HostDuplicates []*HostDuplicates      `json:"duplicates"` // of hosts with duplicates, most first
+	SkippedParams  int                    `json:"skipped"`    // parameters beyond maxParamPlaces, without analysis
 }
 
-// A QueryParamSuggestion is a parameter that seems not to matter somewhere.
+// A QueryParamSuggestion is a parameter that probably does not change pages.
 type QueryParamSuggestion struct {
 	Host       string `json:"host"`
 	Parameter  string `json:"parameter"`
-	PathPrefix string `json:"path"` // what paths there begin with
+	PathPrefix string `json:"path"` // directory of the pages
 	QueryParamEvidence
-	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
+	CleanParam string `json:"clean_param,omitempty"` // the line for robots.txt; empty: the evidence is too weak
 }
 
-// How strong the evidence must be for a line: so many pairs or canonical links,
-// and so many times more of them for it than against it.
 const (
-	minEvidence      = 3
+	// minEvidence is how many pairs or canonical links for removing a parameter a CleanParam line
+	// needs.
+	minEvidence = 3
+	// minEvidenceRatio is how many times more evidence it needs for removing than against it.
 	minEvidenceRatio = 50
 )
 
-// compare puts first what a line can be written of, and of that what takes most.
+// compare orders suggestions: first those with a CleanParam line, then those with the most evidence.
 func (m QueryParamSuggestion) compare(n QueryParamSuggestion) int {
 	weak := func(s QueryParamSuggestion) int {
 		if s.CleanParam == "" {
@@ -350,7 +361,7 @@ func (m QueryParamSuggestion) compare(n QueryParamSuggestion) int {
 		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.PathPrefix, n.PathPrefix))
 }
 
-// commonDirectory returns the directory that two have in common.
+// commonDirectory returns the longest directory that contains directories a and b.
 func commonDirectory(a, b string) string {
 	for !strings.HasPrefix(b, a) {
 		a = a[:strings.LastIndexByte(a[:len(a)-1], '/')+1]

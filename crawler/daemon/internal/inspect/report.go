@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// Report calls use with the report, of one host if the query names it. The hosts come in the
-// order of what matters, at most query.Limit of them unless it is 0.
+// Report calls use with the report on the crawl, or on one host if the query names it. The hosts
+// are in the order of attentionSortKey. query.Limit is the maximum number of hosts; 0 means all.
 func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
 	host, err := ParseHostParam(query.Host)
 	if err != nil {
@@ -29,8 +29,9 @@ func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(
 	return use(s)
 }
 
-// streamedReport adds up what Report tells, and holds only so many hosts. Of the others it
-// keeps what it takes to read them again, or nothing if they are beyond the limit.
+// streamedReport returns the report with its totals. It holds at most maxInMemory host reports,
+// besides those with parked URLs. It keeps references to read the other hosts again, or nothing for
+// those beyond the limit.
 func (q *Inspector) streamedReport(
 	ctx context.Context, onlyHost string, limit, maxInMemory int,
 ) (*api.StreamedReport, error) {
@@ -46,6 +47,7 @@ func (q *Inspector) streamedReport(
 		r.HostsByState[h.State]++
 		ranking.addHost(h)
 	}
+	// Add up the hosts.
 	var err error
 	if onlyHost == "" {
 		err = q.ForEachHostReport(ctx, true, addHost)
@@ -61,6 +63,7 @@ func (q *Inspector) streamedReport(
 	if err != nil {
 		return nil, err
 	}
+	// The limit applies to every list of the report.
 	ranking.sortAndTrim()
 	r.ParkedByRule = refusals.Sorted()
 	if limit > 0 {
@@ -71,13 +74,13 @@ func (q *Inspector) streamedReport(
 	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
 }
 
-// A reportTotalsOrHost is one of the parts that a report is yielded in: the totals first, then the hosts.
+// A reportTotalsOrHost is a part of a streamed report: the totals come first, then the hosts.
 type reportTotalsOrHost struct {
 	totals *api.CrawlReport
 	host   *api.Host
 }
 
-// reportParts yields a report in parts. An error is yielded last.
+// reportParts yields the report in parts. An error is yielded last.
 func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter.Seq2[*reportTotalsOrHost, error] {
 	return func(yield func(*reportTotalsOrHost, error) bool) {
 		isRead := true
@@ -97,7 +100,8 @@ func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter
 	}
 }
 
-// addRefusalAndSessionIDCounts adds what was not queued as it was found.
+// addRefusalAndSessionIDCounts sets the counts of URLs that the frontier refused, or whose session
+// ID it removed, when they were found.
 func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.FrontierStore); err != nil {
 		return err
@@ -127,7 +131,8 @@ func addHostTotals(t, u *api.HostTotals) {
 	recalculateCoverage(t)
 }
 
-// recalculateCoverage works out the coverage.
+// recalculateCoverage sets the coverage: the share of URLs in scope that are done, or 1 without
+// URLs.
 func recalculateCoverage(t *api.HostTotals) {
 	t.Coverage = 1
 	if all := t.KnownURLs - t.OutOfScope; all > 0 {

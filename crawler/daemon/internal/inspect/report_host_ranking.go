@@ -11,22 +11,24 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// MaxHostsInMemory is how many hosts a report keeps in memory, of about 1 KiB each. It
-// reads those beyond again when it writes them.
+// MaxHostsInMemory is how many host reports, of about 1 KiB each, a crawl report or list of hosts
+// keeps in memory. It reads further hosts again when they are shown.
 const MaxHostsInMemory = 4096
 
-// A hostRef is a host of a long list: its report, or what it takes to read that again.
+// A hostRef refers to a host of a long list: it holds the report, or the origins from which to read
+// it again.
 type hostRef struct {
 	firstOrigin decorum.Origin
-	details     *hostReportSource // nil if the host has one origin, and is read again
+	details     *hostReportSource // nil: the report is read again from firstOrigin, the only origin
 }
 
-// hostReportSource is what hosts need that are kept in memory, or have several origins.
+// A hostReportSource has one of its two fields.
 type hostReportSource struct {
-	origins []decorum.Origin // all of them
-	report  *HostReport      // nil if it is read again
+	origins []decorum.Origin // all origins of the host, from which the report is read again
+	report  *HostReport      // the report
 }
 
+// newHostRef returns a reference to the host of h, with the report if keepReport is set.
 func newHostRef(h *HostReport, keepReport bool) hostRef {
 	r := hostRef{firstOrigin: h.OriginList[0]}
 	if keepReport {
@@ -37,7 +39,8 @@ func newHostRef(h *HostReport, keepReport bool) hostRef {
 	return r
 }
 
-// load returns the host, from memory or from the store: nil if that knows it no more.
+// load returns the report, from memory or from the store. It returns nil if the store no longer has
+// the host.
 func (r *hostRef) load(ctx context.Context, q *Inspector) (*HostReport, error) {
 	switch {
 	case r.details == nil:
@@ -48,26 +51,27 @@ func (r *hostRef) load(ctx context.Context, q *Inspector) (*HostReport, error) {
 	return q.ReadHost(ctx, r.details.origins, false)
 }
 
-// A rankedHost is a host in the order of a report, in about 100 bytes unless it is kept whole.
+// A rankedHost is a host in the order of a report. It takes about 100 bytes without the report.
 type rankedHost struct {
 	sortKey hostSortValues
 	hostRef
 }
 
+// compare orders hosts by sortKey, then by name.
 func (h *rankedHost) compare(g *rankedHost) int {
 	return cmp.Or(h.sortKey.compare(g.sortKey), strings.Compare(h.firstOrigin.Host(), g.firstOrigin.Host()))
 }
 
-// hostRanking keeps the hosts that come first in a report: all of them if limit is 0.
+// A hostRanking keeps the hosts that come first in a report.
 type hostRanking struct {
-	limit          int
-	maxFullReports int // hosts that are kept whole, at most
+	limit          int // number of hosts to keep; 0: all
+	maxFullReports int // hosts whose reports stay in memory
 	hosts          []rankedHost
 }
 
-// addHost adds a host. Hosts with parked URLs are kept whole, too: to judge these again
-// takes long, and the totals hold as much of them. Twice the limit are kept, so that
-// each host costs little.
+// addHost adds a host. Reports with parked URLs always stay in memory: finding the reasons again
+// takes long, and the totals hold as much memory for them. addHost keeps up to twice the limit of
+// hosts between two sorts, so that the cost per host is small.
 func (l *hostRanking) addHost(h *HostReport) {
 	keepReport := len(l.hosts) < l.maxFullReports || len(h.ParkedByRule) > 0
 	l.hosts = append(l.hosts, rankedHost{attentionSortKey(&h.Host), newHostRef(h, keepReport)})
@@ -80,12 +84,13 @@ func (l *hostRanking) addHost(h *HostReport) {
 func (l *hostRanking) sortAndTrim() {
 	slices.SortFunc(l.hosts, func(a, b rankedHost) int { return a.compare(&b) })
 	if l.limit > 0 && len(l.hosts) > l.limit {
-		clear(l.hosts[l.limit:]) // lets them be collected
+		clear(l.hosts[l.limit:]) // for the garbage collector
 		l.hosts = l.hosts[:l.limit]
 	}
 }
 
-// readRankedHosts yields the hosts of a ranking in its order. An error is yielded last.
+// readRankedHosts yields the reports on hosts in their order, with the reasons of their holds. It
+// skips hosts that the store no longer has. An error is yielded last.
 func (q *Inspector) readRankedHosts(ctx context.Context, hosts []rankedHost) iter.Seq2[*api.Host, error] {
 	return func(yield func(*api.Host, error) bool) {
 		for _, ranked := range hosts {
@@ -104,11 +109,12 @@ func (q *Inspector) readRankedHosts(ctx context.Context, hosts []rankedHost) ite
 	}
 }
 
-// A hostSortValues is what hosts are sorted by, the smallest first.
+// hostSortValues are the values by which hosts are sorted, in ascending order.
 type hostSortValues [3]int64
 
-// attentionSortKey is the smallest for what asks most to be looked at: rests cut short,
-// hosts that stand still, and those with most to do.
+// attentionSortKey sorts hosts by how much they need the operator's attention: first those with the
+// largest delay shortfall, then suspended and held hosts, then those with the most queued URLs, then
+// those with the most requests.
 func attentionSortKey(h *api.Host) hostSortValues {
 	waiting := int64(h.QueuedURLs)
 	if h.State == HostSuspended || h.State == stateHeld {
@@ -117,6 +123,7 @@ func attentionSortKey(h *api.Host) hostSortValues {
 	return hostSortValues{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
 }
 
+// compare compares lexically.
 func (k hostSortValues) compare(l hostSortValues) int {
 	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// What a report keeps of a host is what it takes to sort it and to read it again. With
-// a limit, and for the numbers of the frontier, nothing grows with the hosts but a hash
-// of each, which is gone in the end. A list of hosts keeps what it takes to sort them.
+// TestReportMemory: a report keeps for each host only the values to sort it and to read it again.
+// With a limit, and for the numbers of the frontier, it keeps only a hash per host, and frees it at
+// the end. A list of hosts keeps the values to sort them.
 func TestReportMemory(t *testing.T) {
 	const hosts = 5000
 	store := memory.New(memory.Config{})
@@ -61,16 +61,16 @@ func TestReportMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range min(MaxHostsInMemory, len(r.hosts)) {
-			r.hosts[i].details = nil // these are few, whatever the number of hosts
+			r.hosts[i].details = nil // MaxHostsInMemory limits them
 		}
 		return r
 	}
 	for _, tt := range []struct {
 		name        string
 		do          func() any
-		least, most int64 // bytes a host; other tests may free some meanwhile
+		least, most int64 // bytes per host; other tests may free some meanwhile
 	}{
-		{"held", report(0, hosts), 500, 4000}, // so that the others mean something
+		{"held", report(0, hosts), 500, 4000}, // shows that the measurement works
 		{"all hosts", report(0, 0), -100, 150},
 		{"20 hosts", report(20, 0), -100, 50},
 		{"stats", stats, -100, 50},
@@ -81,7 +81,7 @@ func TestReportMemory(t *testing.T) {
 		took := (daemontest.HeapInUse() - before) / hosts
 		runtime.KeepAlive(result)
 		if took < tt.least || took > tt.most {
-			t.Errorf("%s: %d bytes a host, want from %d to %d", tt.name, took, tt.least, tt.most)
+			t.Errorf("%s: %d bytes per host, want %d to %d", tt.name, took, tt.least, tt.most)
 		}
 	}
 }

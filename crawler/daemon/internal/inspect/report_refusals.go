@@ -17,23 +17,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Why URLs are parked.
+// Values of api.RefusalSummary.RefusedBy: what keeps URLs parked.
 const (
 	parkedByRobots    = "robots"
 	parkedByTDMRep    = "tdmrep"
 	ParkedByScope     = "scope"
-	parkedForNoReason = "nothing" // any more: the crawl will see when it goes on
+	parkedForNoReason = "nothing" // nothing now: the crawl checks such URLs again when it resumes
 )
 
-// RefusalTally count URLs by why they are parked: an api.RefusalSummary without URLs and
-// Example.
+// A RefusalTally counts parked URLs by reason. The keys are summaries without URLCount and Example,
+// the values the same summaries with them.
 type RefusalTally map[api.RefusalSummary]*api.RefusalSummary
 
-// maxRulesPerHost is how many rules of one host are told apart. It bounds what a file
-// of a hundred thousand rules can make a report of.
+// maxRulesPerHost is how many rules of one host a RefusalTally counts separately. It limits the
+// report on a robots.txt with a hundred thousand rules.
 const maxRulesPerHost = 1000
 
-// AddURL counts a URL.
+// AddURL counts u under reason, or under "other rules" if the tally is full.
 func (rs RefusalTally) AddURL(reason api.RefusalSummary, u decorum.URL) {
 	if rs[reason] == nil && len(rs) >= maxRulesPerHost {
 		reason.Rule, reason.RuleLine = "other rules", 0
@@ -46,7 +46,7 @@ func (rs RefusalTally) AddURL(reason api.RefusalSummary, u decorum.URL) {
 	rs[reason].URLCount++
 }
 
-// merge adds what is of another host.
+// merge adds the summaries of another host.
 func (rs RefusalTally) merge(more []api.RefusalSummary) {
 	for _, r := range more {
 		reason := r
@@ -59,7 +59,7 @@ func (rs RefusalTally) merge(more []api.RefusalSummary) {
 	}
 }
 
-// Sorted returns the refusals, first what keeps most URLs out.
+// Sorted returns the summaries, those with the most URLs first.
 func (rs RefusalTally) Sorted() []api.RefusalSummary {
 	list := make([]api.RefusalSummary, 0, len(rs))
 	for _, r := range rs {
@@ -72,7 +72,8 @@ func (rs RefusalTally) Sorted() []api.RefusalSummary {
 	return list
 }
 
-// countParkedURLsByReason finds out for each parked URL of an origin what keeps it parked.
+// countParkedURLsByReason adds the parked URLs of origin o to h, by the reason that keeps each
+// parked.
 func (q *Inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origin, h *HostReport) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
 	if err != nil {
@@ -96,8 +97,9 @@ func (q *Inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origi
 	})
 }
 
-// ParkedReason asks what the crawl asks before a visit to e, in its order: the
-// scope, and then the rules, which are nil if they are not known.
+// ParkedReason returns why e is parked, and the URL that the crawl would request. It checks what the
+// crawl checks before a visit, in the same order: the scope, then evaluate, the rules of the origin,
+// which is nil if the rules are unknown.
 func (q *Inspector) ParkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
 	if e.UseUncleanedURL {
 		e.URL = e.UncleanedURL

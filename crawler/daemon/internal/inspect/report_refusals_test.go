@@ -10,7 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// What is refused is told by the reason; rules beyond the limit are told together.
+// TestRefusalsAreBounded: a tally counts URLs by reason, and counts the rules beyond the limit
+// together.
 func TestRefusalsAreBounded(t *testing.T) {
 	u, err := decorum.ParseURL("http://a.example/x")
 	if err != nil {
@@ -27,8 +28,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-// The judge of parked URLs asks in the order of the crawl, for the URL that the
-// crawl would ask for.
+// TestWhyParked: ParkedReason checks in the order of the crawl, and for the URL that the crawl would
+// request.
 func TestWhyParked(t *testing.T) {
 	parse := func(s string) decorum.URL {
 		u, err := decorum.ParseURL(s)

@@ -12,8 +12,10 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// RobotsFileInfo tells of the robots.txt of an origin, but for its text.
+// RobotsFileInfo describes the current robots.txt of origin o and its earlier versions, without the
+// text.
 func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
+	// Ask the gate for the parts; the first error counts.
 	status, statusErr := q.Gate.LastFetchSummary(ctx, o)
 	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.AsOf, o)
 	expiresAt, expiresErr := q.Gate.ExpiresAt(ctx, o)
@@ -27,6 +29,7 @@ func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 	}
 	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt,
 		SHA256: status.SHA256, CrawlDelay: api.Milliseconds(crawlDelay), MainMirror: mainMirror}
+	// While the gate postpones visits to the origin, no expiry applies.
 	if postponed != nil {
 		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
 	} else if status.Outcome != gate.OutcomeUnknown {
@@ -44,20 +47,23 @@ func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 	return f, nil
 }
 
-// RobotsFileInfoAndText is RobotsFileInfo with the text. Of an old version, if one is named, it
-// says since when that was known, and nothing of what counts now.
+// RobotsFileInfoAndText is RobotsFileInfo with the text. version is the SHA-256 of an earlier
+// version, or "" for the current one. Of an earlier version it returns the text and the time of its
+// first fetch, without the fields that only the current version has. It returns an error of kind
+// NotFound if the robots.txt was never fetched or the version is not stored.
 func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
 	f, err := q.RobotsFileInfo(ctx, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case f.Outcome == gate.OutcomeUnknown.String() && f.OriginPostponedReason == "":
-		return nil, api.NotFound("the robots.txt of %s was never fetched", o)
+		return nil, api.NotFound("the robots.txt of %s has not been fetched", o)
 	}
+	// An earlier version replaces the fields of the current one.
 	if version != "" && version != f.SHA256 {
 		i := slices.IndexFunc(f.History, func(v api.RobotsVersion) bool { return v.SHA256 == version })
 		if i < 0 {
-			return nil, api.NotFound("no robots.txt of %s with the SHA-256 %s is kept", o, version)
+			return nil, api.NotFound("%s has no stored robots.txt with the SHA-256 %s", o, version)
 		}
 		old := f.History[i]
 		f = &api.RobotsFile{
@@ -73,10 +79,10 @@ func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin,
 	return f, err
 }
 
-// robotsTextWithheldReason returns why a caller may not read the text of a robots.txt. If a project
-// reaches into private networks, a site may redirect its robots.txt to a server there,
-// whose answer only the role operate may see. All projects of a daemon share the cache
-// of robots.txt files, so any of them may have fetched it.
+// robotsTextWithheldReason returns why the caller in ctx may not read the text of a robots.txt, or
+// "". If a project may connect to private networks, a site can redirect its robots.txt to a server
+// there, whose response only the role operate may see. All projects of a daemon share the cache of
+// robots.txt files, so any of them may have fetched it.
 func (q *Inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Origin, finalURL string) string {
 	if api.CallerFromContext(ctx).Role != api.RoleRead || finalURL == "" || !q.AnyProjectReachesPrivate {
 		return ""
@@ -84,6 +90,6 @@ func (q *Inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Orig
 	if u, err := decorum.ParseURL(finalURL); err == nil && u.Origin().Host() == o.Host() {
 		return ""
 	}
-	return "it is the answer of another host, and a project of this daemon may reach into private networks: " +
-		"reading it needs the role operate"
+	return "it is the response of another host, and a project of this daemon may connect to private networks: " +
+		"reading it requires the role operate"
 }

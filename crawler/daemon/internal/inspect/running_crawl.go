@@ -11,17 +11,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A RunningCrawl is the api.Inspector of a crawl that this process runs, or could run. It
-// makes an Inspector for each question.
+// A RunningCrawl implements api.Inspector for a crawl that this process runs, or could run. It
+// makes an Inspector for each query.
 type RunningCrawl struct {
-	Name string // in errors
-	// WithEngine calls do with an engine of the crawl, whose stores are open meanwhile.
+	Name string // name of the crawl in errors
+	// WithEngine calls do with an engine of the crawl and keeps its stores open until do returns.
 	WithEngine func(ctx context.Context, do func(context.Context, *engine.Engine) error) error
-	// URLsAdded is called when AddURLs has queued URLs; nil: nobody needs to know.
+	// URLsAdded is called when AddURLs has queued URLs. It may be nil.
 	URLsAdded func(*engine.Engine)
 }
 
-// inspect calls do with an Inspector of the crawl at the present moment.
+// inspect calls do with an Inspector of the crawl at the present time.
 func (c *RunningCrawl) inspect(ctx context.Context, do func(context.Context, *Inspector) error) error {
 	return c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
 		q := New(e)
@@ -30,8 +30,10 @@ func (c *RunningCrawl) inspect(ctx context.Context, do func(context.Context, *In
 	})
 }
 
-// Report is part of api.Inspector.
+// Report implements api.Inspector. use is called while the stores are open, and the hosts of its
+// report are read as use iterates over them.
 func (c *RunningCrawl) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
+	// The first part has the totals, the others have one host each: see reportParts.
 	next, stop := iter.Pull2(streamInspection(ctx, c, (*Inspector).reportParts, query))
 	defer stop()
 	first, err, _ := next()
@@ -51,7 +53,7 @@ func (c *RunningCrawl) Report(ctx context.Context, query api.ReportQuery, use fu
 	}})
 }
 
-// ExplainURL is part of api.Inspector.
+// ExplainURL implements api.Inspector.
 func (c *RunningCrawl) ExplainURL(ctx context.Context, url string) (e *api.URLExplanation, err error) {
 	if _, err := decorum.ParseURL(url); err != nil {
 		return nil, api.InvalidInput("%q is not a URL: %s", url, engine.InnerErrorText(err))
@@ -63,7 +65,7 @@ func (c *RunningCrawl) ExplainURL(ctx context.Context, url string) (e *api.URLEx
 	return e, err
 }
 
-// FrontierStats is part of api.Inspector.
+// FrontierStats implements api.Inspector.
 func (c *RunningCrawl) FrontierStats(ctx context.Context) (s *api.FrontierStats, err error) {
 	err = c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
 		s, err = q.FrontierStats(ctx)
@@ -72,26 +74,28 @@ func (c *RunningCrawl) FrontierStats(ctx context.Context) (s *api.FrontierStats,
 	return s, err
 }
 
-// FrontierURLs is part of api.Inspector.
+// FrontierURLs implements api.Inspector.
 func (c *RunningCrawl) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
 	return streamInspection(ctx, c, (*Inspector).FrontierURLs, query)
 }
 
-// LedgerRecords is part of api.Inspector.
+// LedgerRecords implements api.Inspector.
 func (c *RunningCrawl) LedgerRecords(ctx context.Context, query api.LedgerQuery) iter.Seq2[*ledger.Record, error] {
 	return streamInspection(ctx, c, (*Inspector).LedgerRecords, query)
 }
 
-// streamInspection yields what list, a method of Inspector, yields of the crawl. list runs in a
-// goroutine: whoever wants to close the stores ends its context, and does not wait for the
-// reader of the answer. The goroutine has ended when the iteration has; a panic goes on here.
+// streamInspection yields the values that list, a method of Inspector, yields for the crawl. list
+// runs in a goroutine of its own, so that closing the stores, which cancels its context, never
+// waits for a slow reader of the iteration. The goroutine has ended when the iteration ends. If
+// list panics, the panic continues in the caller's goroutine.
 func streamInspection[Q, T any](
 	ctx context.Context, c *RunningCrawl, list func(*Inspector, context.Context, Q) iter.Seq2[*T, error], query Q,
 ) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		values := make(chan *T)
-		var listErr error // these two are read after values is closed
+		// The goroutine sets listErr and panicValue before it closes values.
+		var listErr error
 		var panicValue any
 		go func() {
 			defer close(values)
@@ -112,7 +116,7 @@ func streamInspection[Q, T any](
 		}()
 		defer func() {
 			cancel()
-			for range values { // until the goroutine has ended
+			for range values { // wait for the goroutine, which may be sending a value
 			}
 		}()
 		for v := range values {
@@ -129,9 +133,9 @@ func streamInspection[Q, T any](
 	}
 }
 
-// AddURLs is part of api.Inspector. It adds a batch before it reads the next, so that the
-// sender goes no faster than the store. When it returns, what it counts as added is on the
-// disk; the result is valid with an error, too.
+// AddURLs implements api.Inspector. It adds a batch before it reads the next, so that the sender is
+// no faster than the store. When it returns without an error, the URLs that it counts as added are
+// on disk. The result is valid with an error, too.
 func (c *RunningCrawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	result, err := AddURLs(ctx, c.enqueueURLs, lines)
 	if err == nil {
@@ -142,8 +146,8 @@ func (c *RunningCrawl) AddURLs(ctx context.Context, lines iter.Seq2[string, erro
 	return result, err
 }
 
-// enqueueURLs queues entries. It takes the engine anew for each batch: the project file may change
-// while a long list arrives.
+// enqueueURLs queues entries. It gets the engine again for each batch, because the project file may
+// change while a long list arrives.
 func (c *RunningCrawl) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
 		added, err = e.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 )
 
-// A panic while an answer is made goes on where the answer is read, and an error comes last
-// though the reader's context has ended.
+// TestRunningCrawlFails: a panic during a query continues in the goroutine that reads the result,
+// and an error is yielded last even if the reader's context has ended.
 func TestRunningCrawlFails(t *testing.T) {
 	func() {
 		defer func() {
@@ -22,7 +22,7 @@ func TestRunningCrawlFails(t *testing.T) {
 			return do(ctx, nil)
 		}}
 		for range broken.FrontierURLs(t.Context(), api.FrontierURLQuery{}) {
-			t.Error("there is no URL")
+			t.Error("unexpected URL")
 		}
 	}()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,19 +8,21 @@ import (
 // maxSampledKeys is how many keys a hashSampledMap holds.
 const maxSampledKeys = 100_000
 
-// A hashSampledMap holds values by keys that are hashes. When it is full, it lets go of
-// half of all keys, always the same: what is asked of the rest is answered as if
-// there were no others.
+// A hashSampledMap maps hashes to values, for a sample of all hashes. Whenever it is full, it
+// halves the sample: it drops half of the hashes and accepts these no more. For the hashes in the
+// sample, its answers are exact.
 type hashSampledMap[V any] struct {
 	values map[uint64]V
-	mask   uint64 // keys in the subset have none of its bits
+	mask   uint64 // the sample is the hashes without any of these bits
 }
 
+// newHashSampledMap returns an empty map that samples all hashes.
 func newHashSampledMap[V any]() *hashSampledMap[V] { return &hashSampledMap[V]{values: map[uint64]V{}} }
 
-// accepts reports whether a key is not one of those that the subset lets go of.
+// accepts reports whether key is in the sample.
 func (s *hashSampledMap[V]) accepts(key uint64) bool { return key&s.mask == 0 }
 
+// put sets the value of key, if key is in the sample, and halves the sample if the map is full.
 func (s *hashSampledMap[V]) put(key uint64, v V) {
 	if !s.accepts(key) {
 		return
@@ -36,13 +38,14 @@ func (s *hashSampledMap[V]) put(key uint64, v V) {
 	}
 }
 
-// keysPerSampledKey returns how many keys one in the subset stands for.
+// keysPerSampledKey returns how many keys each key in the sample represents.
 func (s *hashSampledMap[V]) keysPerSampledKey() int { return int(s.mask + 1) }
 
+// hashForSample returns a hash of s for a hashSampledMap.
 func hashForSample(s string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, s)
-	x := h.Sum64() // whose low bits are too much alike to choose by
+	x := h.Sum64() // its low bits, which select the sample, are too similar: mix them
 	x ^= x >> 32
 	return x * 0x9e3779b97f4a7c15
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// DelayText rounds a rest for people.
+// DelayText formats a delay, rounded to milliseconds, or to seconds from 10 s. It returns "-" for 0.
 func DelayText(m api.Milliseconds) string {
 	d := time.Duration(m)
 	switch {
@@ -23,7 +23,7 @@ func DelayText(m api.Milliseconds) string {
 	return project.Duration(d.Round(time.Millisecond)).String()
 }
 
-// PrefixIfSet returns text after prefix, or nothing if text is empty.
+// PrefixIfSet returns prefix and text, or "" if text is empty.
 func PrefixIfSet(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -31,17 +31,20 @@ func PrefixIfSet(prefix, text string) string {
 	return prefix + text
 }
 
+// FormatTime formats t in UTC, to the second.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// RuleText words the rule that decided.
+// RuleText describes the rule that decided v, with its line and group.
 func RuleText(v robots.Verdict) string {
 	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line, plaintext.ReplaceControlChars(v.Group))
 }
 
-// StateNames are how the states of a URL are written.
-var StateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
+// StateNames lists the names of the states of a URL in the API and in commands.
+var StateNames = [...]string{
+	storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked",
+}
 
-// RefusalText says why URLs are parked.
+// RefusalText returns why URLs are parked.
 func RefusalText(r api.RefusalSummary) string {
 	if r.RefusedBy == ParkedByScope {
 		return "out of scope: " + r.Rule
@@ -49,7 +52,7 @@ func RefusalText(r api.RefusalSummary) string {
 	return r.Rule
 }
 
-// RuleLocationText says where the rule stands.
+// RuleLocationText returns the file and line of the rule, or "" if no file has the rule.
 func RuleLocationText(r api.RefusalSummary) string {
 	switch {
 	case r.RuleFileURL == "":
