@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
+// commandEnv in the environment makes the test binary run the program.
 const commandEnv = "DAEMON_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -27,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testSite is a host with a shop of two shelves, and news of which robots.txt closes
-// the last.
+// testSite is a host with a shop of two shelves, and with news. Its robots.txt disallows the last
+// story.
 func testSite() crawltest.Site {
 	pages := map[string]crawltest.PageFunc{}
 	for i := 1; i <= 2; i++ {
@@ -41,9 +42,8 @@ func testSite() crawltest.Site {
 		IsDisallowed: func(p string) bool { return p == "/news/3" }})}
 }
 
-// TestDaemon runs the program on its own project files, but for the delays, on a
-// web on loopback; starts both projects by the API; and ends it when they have
-// printed all.
+// TestDaemon runs the program with its own project files and shorter delays, on a web on loopback.
+// It starts both projects through the API, and stops the program when both have printed everything.
 func TestDaemon(t *testing.T) {
 	web := crawltest.New(testSite())
 	server, err := web.Start("")
@@ -84,7 +84,7 @@ func TestDaemon(t *testing.T) {
 	}
 	c.Process.Signal(syscall.SIGTERM)
 	if err := c.Wait(); c.ProcessState.ExitCode() != 4 {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the program ended with %v, want exit code 4", err)
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("printed %q, want %q", got, want)
@@ -94,7 +94,7 @@ func TestDaemon(t *testing.T) {
 	}
 }
 
-// listenAddr returns the address that the daemon's log says it listens on.
+// listenAddr returns the listening address from the daemon's log.
 func listenAddr(t *testing.T, log io.Reader) string {
 	t.Helper()
 	for lines := bufio.NewScanner(log); lines.Scan(); {
@@ -106,11 +106,11 @@ func listenAddr(t *testing.T, log io.Reader) string {
 			return line.Listen
 		}
 	}
-	t.Fatal("the daemon does not say where it listens")
+	t.Fatal("the log of the daemon lacks its listening address")
 	return ""
 }
 
-// startProject starts a project as its operator does.
+// startProject starts a project through the API, with the token in the data directory.
 func startProject(t *testing.T, addr, data, project string) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(data, "token"))
@@ -128,11 +128,12 @@ func startProject(t *testing.T, addr, data, project string) {
 	}
 	defer res.Body.Close()
 	if text, _ := io.ReadAll(res.Body); res.StatusCode/100 != 2 {
-		t.Fatalf("%s is not started: %s %s", project, res.Status, text)
+		t.Fatalf("starting %s: %s %s", project, res.Status, text)
 	}
 }
 
-// copyProjects copies the project files for a web on loopback.
+// copyProjects copies the project files, with shorter delays and connections to addr, and returns
+// their folder.
 func copyProjects(t *testing.T, dir, addr string) string {
 	t.Helper()
 	folder := filepath.Join(dir, "projects")

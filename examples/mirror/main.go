@@ -1,12 +1,10 @@
-// Mirror copies a site into web archives (WARC): its pages and their images, byte
-// for byte as they were sent. Run it again after Ctrl-C, or after a crash, and it
-// goes on where it was.
+// Mirror copies a site into web archives (WARC): its pages and their images, byte for byte as the
+// server sent them. Run it again after Ctrl-C or a crash, and it resumes where it stopped.
 //
 //	go run ./examples/mirror https://example.com/ example-mirror
 //
-// It puts a crawl together from its parts, without callbacks: each is a package
-// that can be had alone. What decorum crawl --warc does beyond it, revisits for
-// one, is in the same parts.
+// It builds a crawl from the packages of decorum, without callbacks. The same packages provide what
+// decorum crawl --warc does in addition, for example revisits.
 package main
 
 import (
@@ -43,7 +41,7 @@ func main() {
 	}
 }
 
-// mirror archives the host of a URL in a directory, which one process at a time may use.
+// mirror archives the host of url in dir, which one process at a time may use.
 func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy politeness.Policy) (err error) {
 	seed, err := decorum.ParseURL(url)
 	if err != nil {
@@ -54,7 +52,7 @@ func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy
 		return err
 	}
 	defer func() { err = errors.Join(err, archive.Close()) }()
-	// The archive is on the disk before the state says that a page has been visited.
+	// The archive is on disk before the state records that a page has been visited.
 	state, err := bolt.Open(filepath.Join(dir, "state.db"), bolt.Options{BeforeWrite: archive.Sync})
 	if err != nil {
 		return err
@@ -68,7 +66,8 @@ func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy
 		return err
 	}
 	c.Archive = archiveRecorder{archive}
-	if err := c.Frontier.EndSuspensionsExcept(ctx, c.ShouldStaySuspended); err != nil { // what an earlier run put away
+	// Visit again the hosts that an earlier run suspended, unless the reason still applies.
+	if err := c.Frontier.EndSuspensionsExcept(ctx, c.ShouldStaySuspended); err != nil {
 		return err
 	}
 	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: seed, Source: storage.SourceSeed}); err != nil {
@@ -77,9 +76,9 @@ func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy
 	return c.Run(ctx)
 }
 
-// newCrawler puts a crawl of one host together.
+// newCrawler returns a crawler for the host of seed.
 func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
-	agent, err := robots.NewAgent("mirrorbot") // whom robots.txt speaks to
+	agent, err := robots.NewAgent("mirrorbot") // the product token in robots.txt
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +96,11 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config, p
 	}, nil
 }
 
-// An archiveRecorder is a crawler.Recorder that archives visits.
+// An archiveRecorder is a crawler.Recorder that writes visits to the archive.
 type archiveRecorder struct{ *warc.ArchiveWriter }
 
-// Record archives a visit. The crawl ends if it cannot: no page must be missing
-// that the state says was visited.
+// Record archives a visit. An error ends the crawl, because the archive must have every page that
+// the state records as visited.
 func (s archiveRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	if v.Exchange == nil {
 		return nil // the server could not be reached

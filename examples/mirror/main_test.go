@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// siteBodies are what the site sends: a page that links to another and to one that
-// robots.txt closes, and an image.
+// siteBodies are the bodies of the site: a page that links to another page and to one that
+// robots.txt disallows, and an image.
 var siteBodies = map[string]string{
 	"/robots.txt": "User-agent: *\nDisallow: /private\n",
 	"/":           "<title>Home</title><img src=/bee.png><a href=/about>about</a><a href=/private>p</a><a href=http://elsewhere.example/>e</a>",
@@ -36,8 +36,8 @@ func newSite() *crawltest.Web {
 		Response: crawltest.Text(siteBodies["/robots.txt"]), IsDisallowed: func(p string) bool { return p == "/private" }})})
 }
 
-// TestMirror mirrors a site, replays the archive, and finds what the server sent;
-// and there is nothing more to do when it is run again.
+// TestMirror: the archive has every body that the server sent, once, and a second run fetches no
+// page again.
 func TestMirror(t *testing.T) {
 	web := newSite()
 	server, err := web.Start("")
@@ -57,15 +57,15 @@ func TestMirror(t *testing.T) {
 		want["http://bees.example"+path] = body
 	}
 	if diff := cmp.Diff(want, readArchive(t, dir)); diff != "" {
-		t.Errorf("bodies that were sent (-), and that are in the archive (+)\n%s", diff)
+		t.Errorf("bodies that the server sent (-), and bodies in the archive (+)\n%s", diff)
 	}
 	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "mirrorbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
 		t.Error(r)
 	}
 }
 
-// readArchive returns the bodies of the answers in an archive, by their URLs. None may
-// be there twice.
+// readArchive returns the bodies of the responses in an archive, by URL. It fails if a URL is
+// archived twice.
 func readArchive(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "bees.example-*.warc.gz"))
@@ -100,7 +100,7 @@ func readArchive(t *testing.T, dir string) map[string]string {
 	return sent
 }
 
-// readResponseBody reads an answer as net/http reads it from a server.
+// readResponseBody reads a response as net/http reads it from a server.
 func readResponseBody(t *testing.T, block io.Reader) string {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(block), nil)

@@ -1,6 +1,5 @@
-// Priority crawls what matters first: news before other pages, and archives
-// last. The order is the frontier's, within what is polite: which host is next is
-// not for a program to say, but which of its pages is.
+// Priority crawls news before other pages, and archives last. A program chooses the order of the
+// URLs of each origin. The frontier chooses which host is next, by when each host is due.
 //
 //	go run ./examples/priority https://example.com/
 package main
@@ -32,8 +31,8 @@ func main() {
 	}
 }
 
-// orderNewsFirst gives an entry its place among the URLs of its origin: by class, then
-// by rank, then as they were found.
+// orderNewsFirst sets the place of an entry among the URLs of its origin. The frontier sorts these
+// by class, then by rank, then by the time of discovery.
 func orderNewsFirst(e *storage.Entry) {
 	frontier.AssignDefaultOrder(e)
 	switch path := e.URL.PathAndQuery(); {

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// TestPriority: a page that is found late goes before those that were found
-// early and matter less; and none of them before the host is due.
+// TestPriority: news found late is visited before other pages found earlier, and no page is visited
+// before the host is due.
 func TestPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }

@@ -1,7 +1,7 @@
-// Quickstart is the program of the README: decorum with callbacks of its own, which
-// print the headings of every page, and go on to what its text links to.
+// Quickstart is the decorum command with callbacks that print the headings of every page and follow
+// the links in its main text.
 //
-// Run it with a project file that says handler: titles; see project.yaml.
+// Run it with a project file that has handler: titles, such as project.yaml.
 //
 //	go run ./examples/quickstart crawl -c examples/quickstart/project.yaml
 package main

@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
+// commandEnv in the environment makes the test binary run the program.
 const commandEnv = "QUICKSTART_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -20,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestQuickstart runs the program on its own project file, on a web of three
-// articles of which robots.txt closes the last.
+// TestQuickstart runs the program with its own project file on a web of three articles. Its
+// robots.txt disallows the last one.
 func TestQuickstart(t *testing.T) {
 	pages := map[string]crawltest.PageFunc{}
 	for i := range 3 {

@@ -1,6 +1,6 @@
-// Robotschange is a check for a site's owner: what a new robots.txt would open
-// and close to the crawlers that matter, of the URLs that matter. It exits with 3
-// if it closes one, so that it can stand before a deployment.
+// Robotsimpact is a check for the owners of sites: it lists which of the given URLs a new
+// robots.txt opens or closes to the given crawlers. It exits with code 3 if it closes a URL, so
+// that a deployment can stop.
 //
 //	go run ./examples/robotsimpact old.txt new.txt urls.txt Googlebot Bingbot
 package main
@@ -39,8 +39,7 @@ func main() {
 	}
 }
 
-// compareRobots writes what changes for each agent and URL, and returns how many URLs
-// are closed that were open.
+// compareRobots writes the changes for each agent and URL, and returns how many it closes.
 func compareRobots(w io.Writer, before, after string, urls, agents []string) (closed int, err error) {
 	oldFile, newFile := robots.Parse([]byte(before), robots.Google), robots.Parse([]byte(after), robots.Google)
 	for _, name := range agents {

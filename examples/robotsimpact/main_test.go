@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCompare: a rule that was meant for one directory closes more.
+// TestCompare: a shortened rule closes another path, and a changed group opens one.
 func TestCompare(t *testing.T) {
 	const before = "User-agent: *\nDisallow: /tmp/\n\nUser-agent: Googlebot\nDisallow: /drafts/\n"
 	const after = "User-agent: *\nDisallow: /t\n\nUser-agent: Googlebot\nAllow: /\n"
@@ -21,6 +21,6 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%d closed, wrote\n%swant\n%s", closed, &out, want)
 	}
 	if _, err := compareRobots(&out, before, after, []string{"http://%zz/"}, []string{"Bingbot"}); err == nil {
-		t.Error("a URL that is none was not refused")
+		t.Error("no error for an invalid URL")
 	}
 }

@@ -1,6 +1,5 @@
-// Shop scrapes the products of a shop, page after page of its catalogue, and
-// writes each as a line of JSON. Run it again after Ctrl-C, or after a crash, and
-// it goes on where it was.
+// Shop scrapes the products of a shop, page by page of its catalogue, and writes each as a line of
+// JSON. Run it again after Ctrl-C or a crash, and it resumes where it stopped.
 //
 //	go run ./examples/shop https://shop.example/catalogue >>products.jsonl
 package main
@@ -21,12 +20,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// A product is what is wanted of a product's page.
+// A product is the data that the program collects from a product's page.
 type product struct {
 	URL   string `json:"url"`
 	Name  string `json:"name"`
 	Price string `json:"price"`
-	Shelf string `json:"shelf"` // of the catalogue page that led to it
+	Shelf string `json:"shelf"` // data-shelf of the catalogue page that links to the product
 }
 
 func main() {
@@ -60,7 +59,7 @@ func scrape(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Wr
 			fmt.Fprintln(os.Stderr, "cannot visit:", err)
 		}
 	})
-	var mu sync.Mutex // Async: products come from many hosts at a time
+	var mu sync.Mutex // guards lines: an asynchronous collector calls callbacks in many goroutines
 	lines := json.NewEncoder(out)
 	c.OnHTML("article.product", func(e *colly.HTMLElement) {
 		mu.Lock()
@@ -68,7 +67,7 @@ func scrape(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Wr
 		err := lines.Encode(product{URL: e.Request.URL.String(), Name: e.ChildText("h1"),
 			Price: strings.TrimSpace(e.ChildText(".price")), Shelf: e.Request.Ctx.Get("shelf")})
 		if err != nil {
-			panic(err) // is logged with the page's URL, and counted
+			panic(err) // the crawl logs it with the page's URL, and counts it
 		}
 	})
 	if err := c.Visit(url); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestShop scrapes a catalogue of two pages with two products each, one of which
-// robots.txt closes; and finds nothing more to do when it is run again.
+// TestShop scrapes a catalogue of two pages with two products each, of which robots.txt disallows
+// one. A second run writes nothing.
 func TestShop(t *testing.T) {
 	pages := map[string]crawltest.PageFunc{}
 	for shelf := 1; shelf <= 2; shelf++ {
@@ -48,7 +48,7 @@ func TestShop(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("wrote\n%swant\n%s", &out, want)
 	}
-	// What was asked for in the second run was asked for in the first as well.
+	// The judge also reports a page that the second run requested again.
 	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "shopbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
 		t.Error(r)
 	}

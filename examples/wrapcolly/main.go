@@ -1,6 +1,5 @@
-// Wrap is a program for colly that was made polite: the line that made the
-// collector now wraps it, and nothing else has changed. It prints the titles of a
-// site's pages and what is wrong with its links.
+// Wrapcolly is a program for colly after one change that makes it polite: the line that creates the
+// collector now also wraps it. It prints the titles of a site's pages and the errors of its links.
 //
 //	go run ./examples/wrapcolly https://example.com/
 package main
@@ -18,13 +17,13 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: wrap URL")
+		log.Fatal("usage: wrapcolly URL")
 	}
 	site, err := url.Parse(os.Args[1])
 	if err != nil {
 		log.Fatal(err)
 	}
-	// It was: c := colly.NewCollector(colly.AllowedDomains(site.Hostname()), colly.MaxDepth(5))
+	// Before: c := colly.NewCollector(colly.AllowedDomains(site.Hostname()), colly.MaxDepth(5))
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains(site.Hostname()), colly.MaxDepth(5)), options)
 	if err != nil {
 		log.Fatal(err)
@@ -40,4 +39,5 @@ func main() {
 	}
 }
 
+// options identify the crawler to site owners. Tests change them.
 var options = collyfetch.WrapOptions{Agent: "titlebot/1.0", Contact: "https://example.org/bot"} // yours

@@ -10,9 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
+// serverAddrEnv in the environment makes the test binary run the program against that server.
 const serverAddrEnv = "WRAP_TEST_SERVER"
 
-// TestMain runs the program itself, on the server that its parent has started.
+// TestMain runs the program itself if its parent has started a server, and the tests otherwise.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(serverAddrEnv); addr != "" {
 		options.Policy.Delay = 10 * time.Millisecond
@@ -23,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWrap runs the program on a site of two pages, a link that is broken, one
-// that robots.txt closes, and one that leads away.
+// TestWrap runs the program on a site of two pages with a broken link, a link that robots.txt
+// disallows, and a link to another host.
 func TestWrap(t *testing.T) {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
 	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.PageFunc{
