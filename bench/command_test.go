@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// commandProject makes the command fetch as the other crawlers here do.
+// commandProject is a project without pauses and with one worker, like the other crawlers here.
 const commandProject = `
 agent: {contact: 'mailto:bench@example.com'}
 scope: {max_depth: 1000000}
@@ -30,8 +30,8 @@ limits: {workers: 1}
 fetch: {allow_private: true}
 `
 
-// benchmarkCommand visits b.N pages with the decorum command: with all that is kept
-// on the disk of a crawl, its lines of output too. The start of the process counts.
+// benchmarkCommand visits b.N pages with the decorum command. The time includes the start of the process
+// and all files of a crawl: state, ledger and lines of output.
 func benchmarkCommand(b *testing.B) {
 	dir := b.TempDir()
 	project := filepath.Join(dir, "project.yaml")

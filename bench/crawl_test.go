@@ -26,8 +26,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// startSite serves pages of 20 KiB without end: each links to the 25 pages after it
-// and to the 25 before, so that most links are known, as they are on the web.
+// startSite serves an endless site with pages of 20 KiB. Each page links to the 25 pages after it and to
+// the 25 before, so that most links are known, as on the web.
 func startSite(b *testing.B) *httptest.Server {
 	filler := "<p class=text>" + strings.Repeat("lorem ipsum dolor sit amet ", 12) + "</p>\n"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,6 +49,7 @@ func startSite(b *testing.B) *httptest.Server {
 	return s
 }
 
+// BenchmarkCrawl compares the time per page of decorum as a library, of the decorum command and of colly.
 func BenchmarkCrawl(b *testing.B) {
 	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, memory.New(memory.Config{})) })
 	b.Run("decorum/bolt", func(b *testing.B) {
@@ -63,7 +64,7 @@ func BenchmarkCrawl(b *testing.B) {
 	b.Run("colly", benchmarkColly)
 }
 
-// benchmarkDecorum visits b.N pages with decorum.
+// benchmarkDecorum visits b.N pages with decorum as a library and the given store.
 func benchmarkDecorum(b *testing.B, store storage.Store) {
 	seed, err := decorum.ParseURL(startSite(b).URL + "/page/0")
 	if err != nil {
@@ -98,7 +99,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 	}
 }
 
-// benchmarkColly visits b.N pages with colly as its documentation shows.
+// benchmarkColly visits b.N pages with colly, used as in its documentation, but obeying robots.txt.
 func benchmarkColly(b *testing.B) {
 	s := startSite(b)
 	c := colly.NewCollector()
@@ -107,7 +108,7 @@ func benchmarkColly(b *testing.B) {
 	c.OnResponse(func(*colly.Response) { pages++ })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		if pages < b.N {
-			_ = e.Request.Visit(e.Attr("href")) // known pages are errors here
+			_ = e.Request.Visit(e.Attr("href")) // colly returns an error for a known page
 		}
 	})
 	b.ReportAllocs()

@@ -17,12 +17,12 @@ import (
 // A robotsFileSet is a set of generated robots.txt files.
 type robotsFileSet struct {
 	name      string
-	wildcards int // one rule in so many has a wildcard; 0: none has
+	wildcards int // one rule in this many has a wildcard; 0: no rule
 }
 
 var robotsFileSets = []robotsFileSet{{"plain", 0}, {"tenth-wildcards", 10}}
 
-// generateFiles returns 60 files of 0.5 to 80 KB, the sizes in even steps of ratio.
+// generateFiles returns 60 files of 0.5 to 80 KB, each 8.95 % larger than the one before.
 func (s robotsFileSet) generateFiles() [][]byte {
 	files := make([][]byte, 60)
 	random := rand.New(rand.NewPCG(1, uint64(s.wildcards)))
@@ -32,8 +32,8 @@ func (s robotsFileSet) generateFiles() [][]byte {
 	return files
 }
 
-// generateRobots writes a file of about size bytes, as shops and news sites have
-// them: groups for some crawlers, most rules in the one for all.
+// generateRobots returns a robots.txt of about size bytes, similar to those of shops and news sites:
+// groups for some crawlers, and most rules in the group for all.
 func generateRobots(random *rand.Rand, size, wildcards int) string {
 	agents := []string{"Googlebot", "bingbot", "AhrefsBot", "GPTBot", "SemrushBot", "CCBot", "Yandex", "Twitterbot"}
 	var b strings.Builder
@@ -71,6 +71,8 @@ func randomPath(random *rand.Rand) string {
 	return b.String()
 }
 
+// randomRuleLine returns a Disallow line, or one time in five an Allow line. One in wildcards has a
+// wildcard.
 func randomRuleLine(random *rand.Rand, wildcards int) string {
 	field := "Disallow"
 	if random.IntN(5) == 0 {
@@ -83,7 +85,7 @@ func randomRuleLine(random *rand.Rand, wildcards int) string {
 	return field + ": " + p + "\n"
 }
 
-// randomURLs are what is judged: some blocked, most not.
+// randomURLs returns 64 URLs to check. The files disallow some of them.
 func randomURLs(b *testing.B) []decorum.URL {
 	random := rand.New(rand.NewPCG(2, 3))
 	all := make([]decorum.URL, 64)
@@ -98,10 +100,9 @@ func randomURLs(b *testing.B) []decorum.URL {
 
 const productToken = "decorumbot"
 
-// BenchmarkRobotsParse reads a file and compiles it for one agent, as a crawl
-// does when the file arrives. Both read the shelf in turn, so that their times
-// are taken side by side. A heap as small crawls have it is held meanwhile: with
-// next to none the collector would run all the time, and be what is measured.
+// BenchmarkRobotsParse parses a file and compiles it for one agent, as a crawl does when the file
+// arrives. The two parsers read all files in turn, so that a busy machine slows both. The benchmark holds
+// a heap of 64 MiB, as small crawls have: with a tiny heap it would mostly measure garbage collections.
 func BenchmarkRobotsParse(b *testing.B) {
 	for _, s := range robotsFileSets {
 		b.Run(s.name, func(b *testing.B) {
@@ -126,7 +127,7 @@ func BenchmarkRobotsParse(b *testing.B) {
 	}
 }
 
-// BenchmarkRobotsCheck judges URLs by files that have been compiled.
+// BenchmarkRobotsCheck checks URLs against compiled files.
 func BenchmarkRobotsCheck(b *testing.B) {
 	for _, s := range robotsFileSets {
 		b.Run(s.name, func(b *testing.B) {
@@ -162,11 +163,12 @@ func BenchmarkRobotsCheck(b *testing.B) {
 	}
 }
 
-// A comparison takes the time of two that do the same in turn.
+// A comparison measures two implementations, which do the same work in turn.
 type comparison struct {
 	decorumTime, otherTime time.Duration
 }
 
+// addRun runs both once and adds up their times.
 func (r *comparison) addRun(ours, theirs func()) {
 	r.decorumTime += elapsed(ours)
 	r.otherTime += elapsed(theirs)
@@ -178,7 +180,7 @@ func elapsed(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// reportMetrics tells the times of one of n things, and how many times faster we are.
+// reportMetrics reports the time of each of n operations per run, and the ratio of the two times.
 func (r *comparison) reportMetrics(b *testing.B, n int) {
 	each := float64(n) * float64(b.N)
 	b.ReportMetric(float64(r.decorumTime.Nanoseconds())/each, "ours-ns")
@@ -186,8 +188,8 @@ func (r *comparison) reportMetrics(b *testing.B, n int) {
 	b.ReportMetric(float64(r.otherTime)/float64(r.decorumTime), "times-faster")
 }
 
-// BenchmarkRobotsCheckGrowth shows how a check grows with the number of rules
-// that are prefixes: no faster than its logarithm.
+// BenchmarkRobotsCheckGrowth shows how the time of a check grows with the number of prefix rules: no
+// faster than the logarithm of the number.
 func BenchmarkRobotsCheckGrowth(b *testing.B) {
 	all := randomURLs(b)
 	for _, n := range []int{50, 500, 5_000, 50_000} {
@@ -208,7 +210,7 @@ func BenchmarkRobotsCheckGrowth(b *testing.B) {
 	}
 }
 
-// BenchmarkRobotsPathological tries to make a matcher go back on its choices.
+// BenchmarkRobotsPathological checks a URL against patterns that make a naive matcher backtrack.
 func BenchmarkRobotsPathological(b *testing.B) {
 	u, err := decorum.ParseURL("https://example.com/" + strings.Repeat("a", 2000))
 	if err != nil {
@@ -221,7 +223,7 @@ func BenchmarkRobotsPathological(b *testing.B) {
 	}
 }
 
-// BenchmarkRobotsLargest reads and compiles 500 KiB of 20,000 rules.
+// BenchmarkRobotsLargest parses and compiles 500 KiB with 20,000 rules.
 func BenchmarkRobotsLargest(b *testing.B) {
 	random := rand.New(rand.NewPCG(6, 7))
 	var file strings.Builder

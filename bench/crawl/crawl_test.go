@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
-// TestMain lets the test binary be the processes that the program starts.
+// TestMain makes the test binary run as the child processes that the program starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childArg {
 		main()
@@ -19,9 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun runs the whole program on a small web of each shape, with wget2 where it is
-// installed. That every page is visited, and by decorum once, is checked by the
-// program itself.
+// TestRun: the program prints figures of every crawler that is installed, for a small web on one host and
+// for one on 15. The program itself checks that every page is visited, and by decorum only once.
 func TestRun(t *testing.T) {
 	for _, w := range []webSize{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
@@ -41,18 +40,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSelectCrawlers pins that a name that is none is no row less.
+// TestSelectCrawlers: an unknown name is an error and not a missing row.
 func TestSelectCrawlers(t *testing.T) {
 	some, err := selectCrawlers("decorum,tokenizer loop")
 	if err != nil || len(some) != 2 || some[1].name != "tokenizer loop" {
-		t.Errorf("chosen returns %d crawlers, %v", len(some), err)
+		t.Errorf("selectCrawlers returns %d crawlers, %v", len(some), err)
 	}
 	if _, err := selectCrawlers("decorum,curl"); err == nil {
-		t.Error("a crawler is chosen that there is not")
+		t.Error("no error for an unknown crawler")
 	}
 }
 
-// TestCheck pins that a crawler that does something else is not measured.
+// TestCheck: the figures of a crawler that misses pages or requests others are refused.
 func TestCheck(t *testing.T) {
 	w, c := webSize{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
 	if err := c.checkRequests(w, requestCounts{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2}); err != nil {
@@ -65,12 +64,12 @@ func TestCheck(t *testing.T) {
 		{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2, NonexistentPages: 1},
 	} {
 		if err := c.checkRequests(w, wrong); err == nil {
-			t.Errorf("%+v is taken for a whole crawl", wrong)
+			t.Errorf("%+v counts as a complete crawl", wrong)
 		}
 	}
 }
 
-// TestPages pins what the comment of the program says of the pages.
+// TestPages: the pages have the size and the numbers of links and elements that comments state.
 func TestPages(t *testing.T) {
 	for _, w := range []webSize{{Hosts: 1, Pages: 10_000}, {Hosts: 200, Pages: 100}} {
 		for _, page := range []int{0, 1, w.Pages - 1} {

@@ -22,18 +22,18 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// A crawler visits every page of a web that is served at an address: in a process
-// of ours, or as a program of somebody else.
+// A crawler visits every page of a web that a server process serves. It is a function of this program or
+// an external program.
 type crawler struct {
 	name           string
-	skipsRobots    bool // it does not ask every host for its robots.txt
-	refetchesPages bool // it asks for some pages more than once
-	runCrawl       func(childProcessTask) error
-	command        func(childProcessTask) (*exec.Cmd, error) // instead of crawl; errNotInstalled: it is not there
+	skipsRobots    bool                                      // it does not request the robots.txt of every host
+	refetchesPages bool                                      // it requests some pages more than once
+	runCrawl       func(childProcessTask) error              // crawls, in a child process; nil if command is set
+	command        func(childProcessTask) (*exec.Cmd, error) // returns the external program, or errNotInstalled
 	versionOf      func(childProcessTask) string
 }
 
-// crawlers are what is compared. The first is what the others are measured by.
+// crawlers returns the crawlers to compare. The ratios in the table are relative to the first.
 func crawlers() []crawler {
 	return []crawler{
 		{name: "colly", refetchesPages: true, runCrawl: crawlByColly, versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
@@ -48,7 +48,7 @@ func crawlers() []crawler {
 	}
 }
 
-// selectCrawlers returns the crawlers of that names, all for none.
+// selectCrawlers returns the crawlers with the names in only, which commas separate, or all for "".
 func selectCrawlers(only string) ([]crawler, error) {
 	all := crawlers()
 	if only == "" {
@@ -58,14 +58,14 @@ func selectCrawlers(only string) ([]crawler, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(all, func(c crawler) bool { return c.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no crawler %q", name)
+			return nil, fmt.Errorf("unknown crawler %q", name)
 		}
 		some = append(some, all[i])
 	}
 	return some, nil
 }
 
-// transportTo is the default transport, but that all connections go to address.
+// transportTo returns a copy of the default transport that connects to address for every host.
 func transportTo(address string) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	var d net.Dialer
@@ -75,8 +75,8 @@ func transportTo(address string) *http.Transport {
 	return t
 }
 
-// crawlByColly crawls as colly's documentation shows: asynchronously, with a limit of
-// requests at a time, and every link visited.
+// crawlByColly crawls with colly, used as in its documentation: asynchronously, with a limit of
+// simultaneous requests, and with Visit for every link.
 func crawlByColly(p childProcessTask) error {
 	c := colly.NewCollector(colly.Async(true))
 	c.IgnoreRobotsTxt = false
@@ -97,18 +97,19 @@ func crawlByColly(p childProcessTask) error {
 	return nil
 }
 
-// visitLinkCallback is the callback of both, colly and decorum. That a page is known is an error.
+// visitLinkCallback follows a link, in colly and in decorum. It ignores the error for a known page.
 func visitLinkCallback(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
 
-// followLinkCallback is the same in decorum's words.
+// followLinkCallback follows a link with decorum's own function.
 func followLinkCallback(e *colly.HTMLElement) { _ = collyfetch.FollowLink(e.Request, e.Attr("href")) }
 
-// handlers are decorum's callbacks by name; without one it follows links itself.
+// handlers are the callbacks for decorum by name. Without a handler, decorum follows links itself.
 var handlers = collyfetch.NamedCallbacks{
 	"visit":  func(c *collyfetch.Collector) { c.OnHTML("a[href]", visitLinkCallback) },
 	"follow": func(c *collyfetch.Collector) { c.OnHTML("a[href]", followLinkCallback) },
 }
 
+// projectTemplate is the project file of crawlByDecorum.
 const projectTemplate = `project: bench
 handler: %q
 agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}
@@ -121,9 +122,9 @@ store: {path: %q}
 output: {ledger: %t}
 `
 
-// crawlByDecorum is the command decorum crawl, with all that it does beside: the state
-// in files that survive a crash, a line of output for each page, and a ledger of
-// what permitted each request, unless that is not wanted.
+// crawlByDecorum runs the command decorum crawl, with everything that it does beside fetching: it keeps
+// its state in files that survive a crash, writes a line of output for each page and, if ledger is set,
+// records in a ledger what permitted each request.
 func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	dir, err := os.MkdirTemp(p.Dir, "decorum-")
 	if err != nil {
@@ -136,14 +137,14 @@ func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	daemon.TuneGC() // as Main does
+	daemon.TuneGC() // as daemon.Main does
 	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}
 	return nil
 }
 
-// moduleVersionFunc is the version of a module that this program is built with.
+// moduleVersionFunc returns a function that returns the version of a module in this program's build.
 func moduleVersionFunc(path string) func(childProcessTask) string {
 	return func(childProcessTask) string {
 		if info, ok := debug.ReadBuildInfo(); ok {
@@ -157,7 +158,7 @@ func moduleVersionFunc(path string) func(childProcessTask) string {
 	}
 }
 
-// decorumRevision is the revision that this program is built from.
+// decorumRevision returns the revision from which this program is built, or "this one".
 func decorumRevision(childProcessTask) string {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// errNotInstalled says why a program cannot be measured here. Its row is left out.
+// errNotInstalled is the error for an external program that this machine lacks. The table leaves its row
+// out.
 var errNotInstalled = errors.New("left out")
 
-// wget2Command is wget2 as it follows links: with robots.txt, and nothing kept. The
-// server is its proxy, since it finds hosts by their names only.
+// wget2Command returns wget2, following links, obeying robots.txt and writing no files. It uses the
+// server as its proxy, because it has no option to connect to another address.
 func wget2Command(p childProcessTask) (*exec.Cmd, error) {
 	path, err := exec.LookPath("wget2")
 	if err != nil {
@@ -27,7 +28,7 @@ func wget2Command(p childProcessTask) (*exec.Cmd, error) {
 		"--output-document="+os.DevNull, seedURL()), nil
 }
 
-// wget2Version is what wget2 says it is: GNU Wget2 1.99.1 - multithreaded …
+// wget2Version returns the third word of: GNU Wget2 1.99.1 - multithreaded …
 func wget2Version(childProcessTask) string {
 	output, _ := exec.Command("wget2", "--version").Output()
 	words := strings.Fields(string(output))
@@ -37,13 +38,16 @@ func wget2Version(childProcessTask) string {
 	return words[2]
 }
 
+// spiderPackage is the npm package of spider-rs.
 const spiderPackage = "@spider-rs/spider-rs"
 
+// spiderScript runs spider-rs with three arguments: the proxy, the seed and the number of hosts.
+//
 //go:embed spider.js
 var spiderScript string
 
-// spiderRSCommand is spider-rs under node, from the packages of a directory. It asks the
-// seed's host alone for robots.txt.
+// spiderRSCommand returns spider-rs under node, with the packages in p.Spider. It requests robots.txt
+// only from the seed's host.
 func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
 		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s", errNotInstalled, spiderPackage)
@@ -57,6 +61,7 @@ func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// spiderRSVersion returns the version of the npm package in p.Spider.
 func spiderRSVersion(p childProcessTask) string {
 	var manifest struct{ Version string }
 	text, err := os.ReadFile(filepath.Join(p.Spider, "node_modules", filepath.FromSlash(spiderPackage), "package.json"))

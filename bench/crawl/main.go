@@ -1,34 +1,35 @@
-// The program crawl measures whole crawls, decorum's beside others':
+// Crawl measures whole crawls, of decorum and of other crawlers:
 //
 //	go run ./bench/crawl -hosts 1 -pages 10000
 //	go run ./bench/crawl -hosts 200 -pages 100
 //
-// A server in a process of its own serves pages of 20,480 bytes with 50 links on
-// loopback, as files are served, with their length, and a robots.txt for each host.
-// Built with -pgo=deploy/decorum.pgo, as for production, decorum is faster.
+// A server process serves pages of 20,480 bytes with 50 links on loopback, with a Content-Length like
+// files, and a robots.txt for each host. Build the program with -pgo=deploy/decorum.pgo, as for
+// production, and decorum is faster.
 //
-// In each round every crawler visits all of them, in a process of its own, without a
-// pause, up to 16 pages at a time:
+// In each round every crawler visits all pages in a process of its own, without a pause, with up to 16
+// simultaneous requests:
 //
-//   - colly as its documentation shows, with OnHTML and Visit;
-//   - the command decorum crawl, with all that it does: it follows links itself, keeps
-//     its state in files and writes a line for each page, and what permitted it into a
-//     ledger; the same without that ledger;
-//   - the same with colly's callback, OnHTML and Visit, and with collyfetch.FollowLink in
-//     the place of Visit;
-//   - spider-rs, if -spider names a directory where npm install @spider-rs/spider-rs
-//     was run, and wget2, if it is installed: both keep nothing, and have the server
-//     for a proxy;
-//   - a loop on net/http and the tokenizer of x/net/html that follows links, keeps
-//     nothing and asks for no robots.txt; and
-//   - a loop on net/http that is told the pages and reads no links: the floor.
+//   - colly, used as in its documentation, with OnHTML and Visit;
+//   - the command decorum crawl with its defaults: it follows links itself, keeps its state in files,
+//     writes a line for each page, and records in a ledger what permitted each request; and the same
+//     without the ledger;
+//   - the same command with colly's callback, OnHTML and Visit, and with collyfetch.FollowLink in place
+//     of Visit;
+//   - spider-rs, if -spider names a directory where npm install @spider-rs/spider-rs was run, and wget2,
+//     if it is installed: both write no files, and use the server as a proxy;
+//   - a loop on net/http and the tokenizer of x/net/html that follows links, writes no files and
+//     requests no robots.txt; and
+//   - a loop on net/http that knows the pages and parses no links: the lower bound.
 //
-// A run whose server did not see each page asked for once fails, but for colly and
-// spider-rs, which may ask for some several times.
+// A run fails unless the server saw each page requested exactly once. Only colly and spider-rs may
+// request pages several times.
 //
-// CPU is user and system time of the crawler's process from its start to its
-// end, for 1,000 pages asked; the table has the medians of the rounds. Ratios
-// hold on any machine, so long as the crawlers run in turn.
+// CPU is the user and system time of the crawler's process from its start to its end, per 1,000 requested
+// pages. The table has the medians of the rounds. The ratios apply to any machine, because the crawlers
+// run in turn.
+//
+// Begin reading at benchmarkCrawlers, and at crawlers (crawlers.go) for what each one runs.
 package main
 
 import (
@@ -44,7 +45,7 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/table"
 )
 
-// name is what errors are printed with.
+// name is the name of the program in error messages.
 const name = "bench/crawl"
 
 func main() {
@@ -52,14 +53,14 @@ func main() {
 		program.Exit(name, runProcessTask(os.Args[2]))
 	}
 	var p childProcessTask
-	flag.IntVar(&p.Web.Hosts, "hosts", 1, "how many hosts")
-	flag.IntVar(&p.Web.Pages, "pages", 10_000, "how many pages of each host")
-	flag.IntVar(&p.Workers, "workers", 16, "requests at a time; decorum makes a host's share of them at a time to each")
-	rounds := flag.Int("rounds", 5, "how often each crawler crawls")
-	flag.StringVar(&p.Dir, "dir", "", "where crawls keep their files (default: the system's directory for temporary files)")
-	flag.StringVar(&p.Profile, "profile", "", "directory for profiles, of the last round")
+	flag.IntVar(&p.Web.Hosts, "hosts", 1, "number of hosts")
+	flag.IntVar(&p.Web.Pages, "pages", 10_000, "number of pages of each host")
+	flag.IntVar(&p.Workers, "workers", 16, "simultaneous requests; decorum divides them equally among the hosts")
+	rounds := flag.Int("rounds", 5, "number of crawls by each crawler")
+	flag.StringVar(&p.Dir, "dir", "", "directory for the files of crawls (default: the system's directory for temporary files)")
+	flag.StringVar(&p.Profile, "profile", "", "directory for profiles of the last round")
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
-	only := flag.String("only", "", "names of the crawlers that crawl, with commas between; the first is what others are measured by (default: all)")
+	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the first (default: all)")
 	flag.Parse()
 	some, err := selectCrawlers(*only)
 	if err == nil && p.Profile != "" {
@@ -71,7 +72,7 @@ func main() {
 	program.Exit(name, err)
 }
 
-// benchmarkCrawlers lets crawlers crawl in turn, round by round, and prints the medians.
+// benchmarkCrawlers runs all crawlers in turn, round by round, and prints the medians of their figures.
 func benchmarkCrawlers(p childProcessTask, all []crawler, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")
@@ -81,6 +82,7 @@ func benchmarkCrawlers(p childProcessTask, all []crawler, rounds int, out io.Wri
 		return err
 	}
 	defer func() { err = cmp.Or(err, f.stop()) }()
+	// Run the rounds. A crawler that is not installed has no row.
 	rows := make([]crawlerRow, len(all))
 	for range rounds {
 		for i, c := range all {
@@ -102,10 +104,10 @@ func benchmarkCrawlers(p childProcessTask, all []crawler, rounds int, out io.Wri
 	return printTable(out, slices.DeleteFunc(rows, func(r crawlerRow) bool { return r.notInstalled }))
 }
 
-// A crawlerRow is what is printed of a crawler.
+// A crawlerRow is the row of a crawler in the table.
 type crawlerRow struct {
 	name, version  string
-	notInstalled   bool // nothing, since it is not there
+	notInstalled   bool // the row is left out
 	figuresByRound []runFigures
 }
 

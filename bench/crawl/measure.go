@@ -13,21 +13,21 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
-// A childProcessTask is one process's work, as it is handed to it.
+// A childProcessTask is the task of a child process, which gets it as JSON.
 type childProcessTask struct {
-	Crawler string // empty: the server
+	Crawler string // name of the crawler to run; empty: the process is the server
 	Web     webSize
-	Address string // of the server
-	Workers int    // requests at a time
-	Dir     string // for what the crawl leaves
-	Spider  string // directory with spider-rs, as npm installs it; "" for none
-	Profile string // file for a CPU profile; "" for none
+	Address string // address of the server
+	Workers int    // simultaneous requests
+	Dir     string // directory for the files of the crawl
+	Spider  string // directory where npm has installed spider-rs; "": it is not installed
+	Profile string // path of profiles, without their endings; "": no profiles
 }
 
-// childArg is the first argument of a process that gets a plan as its second.
+// childArg is the first argument of a child process. The second is its task.
 const childArg = "child"
 
-// runProcessTask does the work of a plan.
+// runProcessTask runs the task in arg.
 func runProcessTask(arg string) error {
 	var p childProcessTask
 	if err := json.Unmarshal([]byte(arg), &p); err != nil {
@@ -41,10 +41,10 @@ func runProcessTask(arg string) error {
 			return program.RunProfiled(p.Profile, func() error { return c.runCrawl(p) })
 		}
 	}
-	return fmt.Errorf("there is no crawler %q", p.Crawler)
+	return fmt.Errorf("unknown crawler %q", p.Crawler)
 }
 
-// A serverProcess is the server's process, seen from outside.
+// A serverProcess is the server as a child process: see runServer for what it reads and writes.
 type serverProcess struct {
 	address string
 	cmd     *exec.Cmd
@@ -52,6 +52,7 @@ type serverProcess struct {
 	stdout  *bufio.Reader
 }
 
+// startServerProcess starts the server of a web, and returns when it listens.
 func startServerProcess(w webSize) (*serverProcess, error) {
 	cmd, err := program.TaskCommand(childArg, childProcessTask{Web: w})
 	if err != nil {
@@ -68,13 +69,14 @@ func startServerProcess(w webSize) (*serverProcess, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	// The first line of output is the address.
 	f := &serverProcess{cmd: cmd, stdin: ask, stdout: bufio.NewReader(out)}
 	line, err := f.stdout.ReadString('\n')
 	f.address = strings.TrimSpace(line)
 	return f, err
 }
 
-// takeRequestCounts returns what the server was asked for since it was last asked.
+// takeRequestCounts returns the counts of requests since the last call.
 func (f *serverProcess) takeRequestCounts() (t requestCounts, err error) {
 	if _, err := io.WriteString(f.stdin, "\n"); err != nil {
 		return t, err
@@ -86,26 +88,27 @@ func (f *serverProcess) takeRequestCounts() (t requestCounts, err error) {
 	return t, json.Unmarshal(line, &t)
 }
 
-// stop ends the process.
+// stop closes the input of the server, which ends it, and waits for it.
 func (f *serverProcess) stop() error {
 	f.stdin.Close()
 	return f.cmd.Wait()
 }
 
-// runFigures are those of one run.
+// runFigures are the figures of one run.
 type runFigures struct {
-	CPUSecondsPer1000Pages float64 // seconds, user and system, for 1,000 pages asked
-	PagesPerSecond         float64 // pages asked a second
-	PeakRSSMiB             float64 // peak, MiB; 0 if the system is not Linux
-	RequestsPerPage        float64 // requests for each page
+	CPUSecondsPer1000Pages float64 // user and system time per 1,000 page requests
+	PagesPerSecond         float64 // page requests per second
+	PeakRSSMiB             float64 // 0 on systems other than Linux
+	RequestsPerPage        float64 // page requests per page
 }
 
-// measure runs a crawler in a process of its own, and checks what the server saw.
+// measure runs the crawler in a process of its own, and checks the requests that the server saw.
 func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, error) {
 	p.Crawler, p.Address = c.name, f.address
 	if p.Profile != "" {
 		p.Profile = filepath.Join(p.Profile, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name))
 	}
+	// Run the crawler.
 	start := func() (*exec.Cmd, error) { return program.TaskCommand(childArg, p) }
 	if c.command != nil {
 		start = func() (*exec.Cmd, error) { return c.command(p) }
@@ -119,6 +122,7 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 		return runFigures{}, fmt.Errorf("%s: %w", c.name, err)
 	}
 	spent := time.Since(begin)
+	// The figures count only if the crawl was complete.
 	t, err := f.takeRequestCounts()
 	if err == nil {
 		err = c.checkRequests(p.Web, t)
@@ -135,18 +139,18 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 	}, nil
 }
 
-// checkRequests returns what a crawler did wrong: it must have asked for each page, once
-// unless it is known not to, and for nothing else but robots.txt.
+// checkRequests returns an error unless the crawler requested each page, only once unless refetchesPages
+// is set, the robots.txt of each host unless skipsRobots is set, and nothing else.
 func (c crawler) checkRequests(w webSize, t requestCounts) error {
 	switch {
 	case t.Distinct != w.numPages():
-		return fmt.Errorf("%d pages were asked for, want %d", t.Distinct, w.numPages())
+		return fmt.Errorf("the crawler requested %d pages, want %d", t.Distinct, w.numPages())
 	case t.PageRequests != t.Distinct && !c.refetchesPages:
-		return fmt.Errorf("%d pages were asked for in %d requests, want each once", t.Distinct, t.PageRequests)
+		return fmt.Errorf("the crawler requested %d pages with %d requests, want one request for each", t.Distinct, t.PageRequests)
 	case t.NonexistentPages > 0:
-		return fmt.Errorf("%d requests were for pages that are not", t.NonexistentPages)
+		return fmt.Errorf("%d requests were for pages that do not exist", t.NonexistentPages)
 	case t.HostsAskedForRobots != w.Hosts && !c.skipsRobots:
-		return fmt.Errorf("robots.txt of %d hosts was asked for, want %d", t.HostsAskedForRobots, w.Hosts)
+		return fmt.Errorf("the crawler requested the robots.txt of %d hosts, want %d", t.HostsAskedForRobots, w.Hosts)
 	}
 	return nil
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
-// crawlByNetHTTP asks for every page, and does nothing with it: what any crawler on
-// net/http pays at least.
+// crawlByNetHTTP requests every page and discards it: the minimum cost of any crawler on net/http.
 func crawlByNetHTTP(p childProcessTask) error {
 	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
@@ -31,7 +30,7 @@ func crawlByNetHTTP(p childProcessTask) error {
 	})
 }
 
-// fetchAndDiscardPage reads a page through buf.
+// fetchAndDiscardPage fetches a page, reads it through buf, and discards it.
 func fetchAndDiscardPage(client *http.Client, url string, buf []byte) error {
 	res, err := client.Get(url)
 	if err != nil {
@@ -42,9 +41,8 @@ func fetchAndDiscardPage(client *http.Client, url string, buf []byte) error {
 	return err
 }
 
-// crawlByTokenizer follows links as the least of a crawler does: net/http, the tokenizer
-// of x/net/html, URLs resolved by net/url, and a map of those that are known. It
-// asks for no robots.txt, keeps nothing, and forgets all when it ends.
+// crawlByTokenizer follows links with the minimum of a crawler: net/http, the tokenizer of x/net/html,
+// URLs resolved by net/url, and a map of known URLs. It requests no robots.txt and writes no files.
 func crawlByTokenizer(p childProcessTask) error {
 	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
@@ -64,7 +62,7 @@ func crawlByTokenizer(p childProcessTask) error {
 	})
 }
 
-// fetchLinks fetches a page into body, and returns where its links lead.
+// fetchLinks fetches a page, using body as its buffer, and returns the absolute URLs of its links.
 func fetchLinks(client *http.Client, page string, body *bytes.Buffer) (links []string, err error) {
 	res, err := client.Get(page)
 	if err != nil {
@@ -75,6 +73,7 @@ func fetchLinks(client *http.Client, page string, body *bytes.Buffer) (links []s
 	if _, err := body.ReadFrom(res.Body); err != nil {
 		return nil, err
 	}
+	// Resolve the href of each a element.
 	for tokens := html.NewTokenizer(bytes.NewReader(body.Bytes())); ; {
 		switch tokens.Next() {
 		case html.ErrorToken:
@@ -96,7 +95,7 @@ func fetchLinks(client *http.Client, page string, body *bytes.Buffer) (links []s
 	}
 }
 
-// anchorHref returns where the tag leads that tokens has come to, if it is a link.
+// anchorHref returns the href of the current tag of tokens, and whether the tag is a link.
 func anchorHref(tokens *html.Tokenizer) (string, bool) {
 	name, more := tokens.TagName()
 	if string(name) != "a" {
@@ -111,23 +110,24 @@ func anchorHref(tokens *html.Tokenizer) (string, bool) {
 	return "", false
 }
 
-// linkQueue are the pages that are known, and those of them that wait.
+// A linkQueue is the queue of crawlByTokenizer: the known pages, and those that wait for a worker.
 type linkQueue struct {
-	mu         sync.Mutex
-	changed    *sync.Cond
+	mu         sync.Mutex // guards seen, queue and inProgress
+	changed    *sync.Cond // signals changes of queue and inProgress
 	seen       map[string]bool
 	queue      []string
-	inProgress int // pages that are being read
+	inProgress int // pages that a worker is reading
 }
 
+// newLinkQueue returns a linkQueue with the first page.
 func newLinkQueue(first string) *linkQueue {
 	l := &linkQueue{seen: map[string]bool{first: true}, queue: []string{first}}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
-// nextPage returns a page to be read, after which add must be called; false if there
-// will be none.
+// nextPage returns a page to read. The caller must call finishPageWithLinks afterwards. It waits while
+// the queue is empty but may still grow, and returns false when the crawl is over.
 func (l *linkQueue) nextPage() (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *linkQueue) nextPage() (string, bool) {
 	return page, true
 }
 
-// finishPageWithLinks ends the reading of a page that has these links.
+// finishPageWithLinks ends the work on a page, and queues the links in it that are new.
 func (l *linkQueue) finishPageWithLinks(found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

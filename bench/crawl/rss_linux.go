@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// peakRSS returns the most memory that a process had in use, in MiB.
+// peakRSS returns the peak resident memory of a process that has ended, in MiB.
 func peakRSS(ended *os.ProcessState) float64 {
-	return float64(ended.SysUsage().(*syscall.Rusage).Maxrss) / 1024 // KiB
+	return float64(ended.SysUsage().(*syscall.Rusage).Maxrss) / 1024 // Linux counts KiB
 }

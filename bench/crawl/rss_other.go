@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// peakRSS returns 0: systems count in units of their own, or do not tell.
+// peakRSS returns 0, because other systems use different units or do not report it.
 func peakRSS(*os.ProcessState) float64 { return 0 }

@@ -12,32 +12,33 @@ import (
 	"sync"
 )
 
-// A requestCounts is what the server was asked for since it was last asked.
+// A requestCounts has the counts of requests to the server since the counts were last taken.
 type requestCounts struct {
 	PageRequests        int // requests for pages
-	Distinct            int // pages that were asked for
-	HostsAskedForRobots int // hosts whose robots.txt was asked for
-	NonexistentPages    int // requests for what there is not
+	Distinct            int // different pages requested
+	HostsAskedForRobots int // hosts whose robots.txt was requested
+	NonexistentPages    int // requests for paths without a page
 }
 
-// A server serves a web, and counts. Pages are made before the first request.
+// A server serves a web and counts requests. It generates all pages before the first request.
 type server struct {
 	web    webSize
 	bodies [][]byte // by host, then page
 
-	mu                      sync.Mutex
-	requestsByPage          []int
-	robotsRequestedHosts    map[string]bool
+	mu                      sync.Mutex      // guards requestsByPage, robotsRequestedHosts, nonexistentPageRequests
+	requestsByPage          []int           // indexes as in bodies
+	robotsRequestedHosts    map[string]bool // by Host header
 	nonexistentPageRequests int
 }
 
-// runServer is the server's process: it says its port, then its tally for each line
-// of input, until there is no more.
+// runServer runs the server's process. It writes its address as a line, then its requestCounts as JSON
+// for each line of input, and returns at the end of the input.
 func runServer(w webSize) error {
 	s := &server{web: w, requestsByPage: make([]int, w.numPages()), robotsRequestedHosts: map[string]bool{}}
 	for i := range w.numPages() {
 		s.bodies = append(s.bodies, []byte(w.pageHTML(i/w.Pages, i%w.Pages)))
 	}
+	// Serve, and answer the parent.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func runServer(w webSize) error {
 	return nil
 }
 
-// takeRequestCounts returns the tally, and begins a new one.
+// takeRequestCounts returns the counts and resets them.
 func (s *server) takeRequestCounts() requestCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,7 @@ func (s *server) takeRequestCounts() requestCounts {
 	return t
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler: it serves pages and robots.txt files, and counts the requests.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" {
 		s.withLock(func() { s.robotsRequestedHosts[r.Host] = true })
@@ -81,6 +82,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "User-agent: *\nDisallow: /private/\nDisallow: /search?\nAllow: /\n")
 		return
 	}
+	// The Host header and the path have the numbers of the page.
 	var host int
 	_, err := fmt.Sscanf(r.Host, "site-%d.example", &host)
 	page, ok := s.web.pageNumber(r.URL.Path)
@@ -96,6 +98,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(s.bodies[i])
 }
 
+// withLock calls one while it holds s.mu.
 func (s *server) withLock(one func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

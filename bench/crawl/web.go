@@ -8,31 +8,33 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
-// A webSize is hosts with so many pages each. Every page can be reached from the
-// first of the first host.
+// A webSize is the number of hosts of a web and the number of pages of each. Links lead from the first
+// page of the first host to every other page.
 type webSize struct{ Hosts, Pages int }
 
 const (
 	pageBytes     = 20_480
 	linksPerPage  = 50 // links of a page
-	externalLinks = 10 // of them lead to other hosts, if there are any
+	externalLinks = 10 // links of a page to other hosts, if the web has several
 )
 
+// numPages returns the number of pages of the web.
 func (w webSize) numPages() int { return w.Hosts * w.Pages }
 
+// hostName returns the name of a host by its number.
 func hostName(host int) string { return "site-" + strconv.Itoa(host) + ".example" }
 
-// seedURL is the first page of the first host.
+// seedURL returns the URL of the first page of the first host.
 func seedURL() string { return "http://" + hostName(0) + web.PagePath(0) }
 
-// pageNumber returns the number of the page of a path, and false if there is none.
+// pageNumber returns the number of the page at a path, and whether the page exists.
 func (w webSize) pageNumber(p string) (int, bool) {
 	page, ok := web.PageNumber(p)
 	return page, ok && page < w.Pages
 }
 
-// linksOf are those of a page. Its own host's fan out as a tree does, so that a
-// crawl is soon in its breadth and most links of a page are known already.
+// linksOf returns the links of a page. The links within a host form a tree, so that a crawl soon has many
+// pages in its queue, and knows most links of a page.
 func (w webSize) linksOf(host, page int) []string {
 	links := make([]string, 0, linksPerPage)
 	if w.Hosts > 1 {
@@ -47,6 +49,7 @@ func (w webSize) linksOf(host, page int) []string {
 	return links
 }
 
+// The parts of the HTML of a page.
 const (
 	pageHead = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Article %d of %s</title>
@@ -59,7 +62,7 @@ const (
 	pageTail   = "</main></body></html>\n"
 )
 
-// pageHTML is a page: about 370 elements, and exactly pageBytes long.
+// pageHTML returns the HTML of a page: about 370 elements in exactly pageBytes bytes.
 func (w webSize) pageHTML(host, page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, pageHead, page, hostName(host))

@@ -7,18 +7,19 @@ import (
 
 const (
 	linksPerPage = web.LinksPerPage
-	navLinks     = 10 // of them on each page of the site
+	navLinks     = 10 // links that all pages of a site have in common
 )
 
-// A linkGenerator makes up the links of pages, page n of site s, over so many sites.
+// A linkGenerator generates the links of pages on originCount sites.
 type linkGenerator struct{ originCount int }
 
+// newEntry returns the link to a page of the n-th site. Consecutive sites have distant names.
 func (o linkGenerator) newEntry(n, page int) storage.Entry {
 	return web.Entry(web.Scatter(n, o.originCount), "section", page)
 }
 
-// scatteredLinksOfPage is the links of the n-th page, each of another site than the one
-// before: the worst for a store that keeps sites together.
+// scatteredLinksOfPage returns the links of the n-th page, each to another site than the one before: the
+// worst case for a store that keeps sites together.
 func (o linkGenerator) scatteredLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
@@ -28,8 +29,8 @@ func (o linkGenerator) scatteredLinksOfPage(n int) []storage.Entry {
 	return entries
 }
 
-// mostlyInternalLinksOfPage is the links of the n-th page, four of five of its own site. The
-// numbers of pages are below 1<<40 for links within, and above from elsewhere.
+// mostlyInternalLinksOfPage returns the links of the n-th page, four of five to its own site. The number
+// of the linked page is below 1<<40 for links within a site, and above for the others.
 func (o linkGenerator) mostlyInternalLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	own := linksPerPage * 4 / 5
@@ -43,9 +44,10 @@ func (o linkGenerator) mostlyInternalLinksOfPage(n int) []storage.Entry {
 	return entries
 }
 
-// xorshift64 is a generator that needs no lock and no seed (xorshift64).
+// An xorshift64 is a random number generator of that name, without a lock. It must not be 0.
 type xorshift64 uint64
 
+// intN returns a random number in [0, n).
 func (r *xorshift64) intN(n int) int {
 	x := uint64(*r)
 	x ^= x << 13

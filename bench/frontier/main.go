@@ -1,18 +1,21 @@
-// The program frontier measures the frontier and its store at the size of a
-// real crawl:
+// Frontier measures the frontier and its store at the size of a real crawl:
 //
 //	go run ./bench/frontier -urls 1000000,5000000,20000000
 //
-// For each size a process of its own discovers so many new URLs over 100,000
-// origins through frontier.Discover, asks for seen ones, leases and acks, and is
-// killed with SIGKILL in the middle of more; then the store is opened again.
-// A run that finds a URL new that is not, or one missing after the kill, fails.
-// The clock of new/s stops when all is durable; what of it is in the log then,
-// and not in its place, is counted beside it: much of a small run, and no more
-// of a large one. The file is in the cache of the system when it is opened again.
-// The orders are scattered, each URL of another origin than the one before, and
-// paged, 50 links of a page, four of five of its own site. Progress goes to
-// standard error, a table to standard output.
+// For each size, a child process discovers that many new URLs on 100,000 origins with
+// frontier.Discover, offers URLs that are known, leases and acks. Then the program kills the child with
+// SIGKILL while it discovers more, and opens the store again. A run fails if a known URL counts as new,
+// or if a flushed URL is missing after the kill.
+//
+// The time of new/s ends when all URLs are durable. The column "in the log" has the changes that are in
+// the log of the store at that time and not yet in their place: a large part of a small run, and the same
+// number in a large one. The file is in the system's cache when the store is opened again.
+//
+// There are two orders: scattered, with each URL on another origin than the one before, and paged, with
+// the 50 links of a page, four of five to its own site. The program writes progress to standard error and
+// a table to standard output.
+//
+// Begin reading at measureKillAndReopen for the parent and at runPhases (phases.go) for the child.
 package main
 
 import (
@@ -33,26 +36,28 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A runOptions is one run, as it is handed to the child.
+// A runOptions is the task of one run, which the child gets as JSON.
 type runOptions struct {
-	Order      string
-	URLs       int
+	Order      string // scattered or paged
+	URLs       int    // new URLs to discover
 	Origins    int
 	StoreFile  string
-	ProfileDir string // directory for CPU and heap profiles; "" for none
+	ProfileDir string // directory for CPU and heap profiles; "": no profiles
 }
 
 func main() {
-	urls := flag.String("urls", "1000000,5000000,20000000", "how many URLs: one run for each")
+	urls := flag.String("urls", "1000000,5000000,20000000", "numbers of URLs: one run for each")
 	orders := flag.String("order", "scattered,paged", "orders of discovery")
-	origins := flag.Int("origins", 100_000, "how many origins")
-	dir := flag.String("dir", "", "where the files go (default: a temporary directory)")
-	profile := flag.String("profile", "", "directory for profiles of the processes")
-	child := flag.String("child", "", "a plan, for the program itself")
+	origins := flag.Int("origins", 100_000, "number of origins")
+	dir := flag.String("dir", "", "directory for the files (default: a temporary directory)")
+	profile := flag.String("profile", "", "directory for profiles of the child processes")
+	child := flag.String("child", "", "task of a child process, as JSON; the program sets it itself")
 	flag.Parse()
 	program.Exit("bench/frontier", run(*urls, *orders, *origins, *dir, *profile, *child))
 }
 
+// run is the child if it has a task, and otherwise runs a child for each order and size and prints their
+// figures.
 func run(urls, orders string, origins int, dir, profile, child string) error {
 	if child != "" {
 		var p runOptions
@@ -91,11 +96,12 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 	return t.Flush()
 }
 
-// figureNames are the figures in the order of the table.
+// figureNames returns the names of the figures in the order of the table's columns.
 func figureNames() []string {
 	return []string{newRate, urlsInLog, diskPerURL, seenRate, mixedRate, leaseRate, heapPeak, reopenTime, reopenHeap}
 }
 
+// The names of the figures, which are the headings of the table.
 const (
 	newRate    = "new/s"
 	urlsInLog  = "in the log"
@@ -108,7 +114,8 @@ const (
 	reopenHeap = "its heap MiB"
 )
 
-// measureKillAndReopen runs the plan in a child, kills it, and opens what it left.
+// measureKillAndReopen runs p in a child, kills the child, opens its store, and returns the figures by
+// name.
 func measureKillAndReopen(p runOptions) (map[string]string, error) {
 	cmd, err := program.TaskCommand("-child", p)
 	if err != nil {
@@ -121,10 +128,11 @@ func measureKillAndReopen(p runOptions) (map[string]string, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	// The child prints its figures, and then a line without a tab when it is ready to be killed.
 	figures := make(map[string]string)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		name, value, ok := strings.Cut(lines.Text(), "\t")
-		if !ok { // it is in the middle of its work
+		if !ok {
 			break
 		}
 		figures[name] = value
@@ -138,8 +146,8 @@ func measureKillAndReopen(p runOptions) (map[string]string, error) {
 	return figures, measureReopen(p, figures)
 }
 
-// measureReopen opens the store of a killed process, which must hold at least what was
-// flushed.
+// measureReopen opens the store of the killed child and adds the time and memory of that to figures. It
+// returns an error if the store lacks flushed URLs.
 func measureReopen(p runOptions, figures map[string]string) error {
 	peak := trackPeakHeap()
 	begin := time.Now()

@@ -20,30 +20,31 @@ import (
 )
 
 const (
-	seenChecks    = 2_000_000
-	maxLeases     = 1_000_000
-	leasesPerCall = 64 // leases of a call, one for each worker that waits
+	seenChecks    = 2_000_000 // known URLs offered
+	maxLeases     = 1_000_000 // leases taken and acked
+	leasesPerCall = 64        // leases of one call, as for 64 waiting workers
 
-	unflushedURLs = 100_000 // new URLs that nobody flushes
+	unflushedURLs = 100_000 // new URLs added without a flush before the kill
 )
 
-// A benchmarkRun is the process that is measured.
+// A benchmarkRun is the run of the child process that is measured.
 type benchmarkRun struct {
 	runOptions
 	ctx                   context.Context
 	order                 linkGenerator
 	store                 *bolt.Store
 	frontier              *frontier.Frontier
-	linksOf               func(page int) []storage.Entry
-	pagesUntilSitesRepeat int // pages until the same sites come again
+	linksOf               func(page int) []storage.Entry // links of a page in the order of the run
+	pagesUntilSitesRepeat int                            // number of pages after which linksOf repeats the sites
 }
 
-// runPhases makes the figures of a plan, then works on until it is killed.
+// runPhases prints the figures of p, then adds URLs until the process is killed.
 func runPhases(p runOptions) error {
 	s, err := bolt.Open(p.StoreFile, bolt.Options{})
 	if err != nil {
 		return err
 	}
+	// The scope has a pattern, as most crawls have.
 	scope := frontier.NewScope(frontier.ScopeConfig{
 		Mode:    frontier.AnyScope,
 		Exclude: []*regexp.Regexp{regexp.MustCompile(`\.(zip|exe|iso)$`)},
@@ -54,6 +55,7 @@ func runPhases(p runOptions) error {
 	if p.Order == "paged" {
 		w.linksOf, w.pagesUntilSitesRepeat = w.order.mostlyInternalLinksOfPage, p.Origins
 	}
+	// Measure the phases, and the heap over all of them.
 	peak := trackPeakHeap()
 	for _, phase := range []struct {
 		name string
@@ -64,7 +66,8 @@ func runPhases(p runOptions) error {
 		}
 	}
 	printFigure(heapPeak, formatMiB(peak()))
-	for n := 0; ; n++ { // until the kill
+	// Add URLs until the kill. After unflushedURLs of them, tell the parent to kill the process.
+	for n := 0; ; n++ {
 		if n == unflushedURLs/linksPerPage {
 			fmt.Println("working on")
 		}
@@ -74,13 +77,14 @@ func runPhases(p runOptions) error {
 	}
 }
 
+// printFigure prints a figure for the parent process.
 func printFigure(name, value string) { fmt.Printf("%s\t%s\n", name, value) }
 
 func formatRate(n int, d time.Duration) string { return fmt.Sprintf("%.0f", float64(n)/d.Seconds()) }
 
 func formatMiB(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
 
-// runPhase runs a phase, and profiles it if that is asked for.
+// runPhase runs a phase, and writes its profiles if the run has a directory for them.
 func (w *benchmarkRun) runPhase(name string, run func() error) error {
 	if w.ProfileDir == "" {
 		return run()
@@ -88,8 +92,8 @@ func (w *benchmarkRun) runPhase(name string, run func() error) error {
 	return program.RunProfiled(filepath.Join(w.ProfileDir, name), run)
 }
 
-// measureDiscoverNew offers the URLs from one goroutine for each CPU, and makes them
-// durable. Making the URLs up is part of the time.
+// measureDiscoverNew discovers the new URLs with one goroutine per CPU, and flushes them. The time
+// includes the generation of the URLs.
 func (w *benchmarkRun) measureDiscoverNew() error {
 	begin := time.Now()
 	var next, added atomic.Int64
@@ -111,6 +115,7 @@ func (w *benchmarkRun) measureDiscoverNew() error {
 	if err != nil {
 		return err
 	}
+	// All URLs must be durable and must have been new.
 	if err := w.store.Flush(w.ctx); err != nil {
 		return err
 	}
@@ -140,20 +145,20 @@ func (w *benchmarkRun) logProgress(done int, spent time.Duration) {
 	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, formatRate(done, spent), formatMiB(uint64(info.Size())))
 }
 
-// measureRediscoverSeen offers URLs that are known, each of another page.
+// measureRediscoverSeen discovers the links of random pages again, which are all known.
 func (w *benchmarkRun) measureRediscoverSeen() error {
 	r := xorshift64(1)
 	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.linksOf(r.intN(w.URLs / linksPerPage)) })
 }
 
-// measureDiscoverMixed offers pages of which nine of ten links are known.
+// measureDiscoverMixed discovers the links of pages on which nine of ten are known.
 func (w *benchmarkRun) measureDiscoverMixed() error {
 	r := xorshift64(2)
 	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mostlyKnownLinks(&r, n) })
 }
 
-// mostlyKnownLinks is the links of a page as crawls find them when most is known: the
-// site's navigation, pages seen long ago, and one of ten that is new.
+// mostlyKnownLinks returns the links of a page late in a crawl: the site's navigation, pages seen long
+// ago, and one new link in ten.
 func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage.Entry {
 	page := r.intN(w.URLs / linksPerPage)
 	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks], w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
@@ -161,7 +166,7 @@ func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage
 		e := entries[len(entries)-1]
 		u, err := e.URL.Resolve(fmt.Sprintf("/new/%d.html", pageNumber*linksPerPage+i))
 		if err != nil {
-			panic(err) // cannot be
+			panic(err) // impossible: the path is valid
 		}
 		e.URL = u
 		entries = append(entries, e)
@@ -169,21 +174,24 @@ func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage
 	return entries
 }
 
-// timeDiscover offers pages, of which so many links are new, from one goroutine for
-// each CPU. Only the calls are timed.
+// timeDiscover discovers checks links of pages with one goroutine per CPU, and prints their rate as name.
+// It fails if a page has another number of new links than newLinks. The time includes only the calls of
+// the frontier, not the generation of pages.
 func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func(n int) []storage.Entry) error {
 	const batch = 400
 	var spent time.Duration
 	for n := 0; n*linksPerPage < checks; n += batch {
+		// Generate a batch of pages.
 		pages := make(chan []storage.Entry, batch)
 		for i := range batch {
 			pages <- page(n + i)
 		}
 		close(pages)
+		// Discover their links. The crawler, too, leaves out links that it has offered recently.
 		begin := time.Now()
 		err := program.RunWorkers(runtime.NumCPU(), func(int) error {
 			for entries := range pages {
-				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.WasRecentlyOffered(e.URL) }) // as the crawler does
+				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.WasRecentlyOffered(e.URL) })
 				n, err := w.frontier.Discover(w.ctx, entries...)
 				if err == nil && n != newLinks {
 					err = fmt.Errorf("%d links of a page were new, want %d", n, newLinks)
@@ -203,8 +211,8 @@ func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func
 	return nil
 }
 
-// measureLeaseAndAck takes the hosts in turn and acks one by one, as workers do, and makes
-// that durable.
+// measureLeaseAndAck leases URLs of the hosts in turn, acks them one by one, as workers do, and flushes
+// the acks.
 func (w *benchmarkRun) measureLeaseAndAck() error {
 	total := min(maxLeases, w.URLs/2)
 	now := time.Now()
@@ -218,6 +226,7 @@ func (w *benchmarkRun) measureLeaseAndAck() error {
 		if len(leases) == 0 {
 			return fmt.Errorf("no lease after %d", taken)
 		}
+		// Each host is due again at once, so that the next calls find enough due hosts.
 		for _, l := range leases {
 			ack := storage.Ack{Lease: l, HostState: &storage.HostState{Due: now, LostVisitDelay: time.Second}}
 			if err := w.store.Ack(w.ctx, []storage.Ack{ack}); err != nil {
@@ -233,8 +242,8 @@ func (w *benchmarkRun) measureLeaseAndAck() error {
 	return nil
 }
 
-// trackPeakHeap samples the bytes of the heap that objects take up, dead ones that
-// are not swept yet included; peak returns the most there were.
+// trackPeakHeap samples every 10 ms how many bytes objects take in the heap, including dead ones that are
+// not swept yet. peak ends the sampling and returns the maximum.
 func trackPeakHeap() (peak func() uint64) {
 	var maxBytes atomic.Uint64
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

@@ -7,12 +7,13 @@ import (
 
 const linksPerPage = web.LinksPerPage
 
-// A linkDistribution returns the host and the page of the n-th link.
+// A linkDistribution is an order of discovery: linkAt returns the host and the page of the n-th link.
 type linkDistribution struct {
 	name   string
 	linkAt func(n, hosts int) (host, page int)
 }
 
+// orders lists the orders of discovery: see the program's documentation.
 var orders = []linkDistribution{
 	{"scattered", func(n, hosts int) (host, page int) { return web.Scatter(n, hosts), n }},
 	{"paged", func(n, hosts int) (host, page int) {
@@ -23,7 +24,7 @@ var orders = []linkDistribution{
 	}},
 }
 
-// pageLinks returns the links of the n-th page. Pages of one order are not found in another.
+// pageLinks returns the links of the n-th page. Two orders have no page in common.
 func (o linkDistribution) pageLinks(n, hosts int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {

@@ -1,32 +1,30 @@
-// The program rediscluster measures the state of a crawl in Redis Cluster, on clusters of
-// local processes:
+// Rediscluster measures the state of a crawl in Redis Cluster, on clusters of local processes:
 //
 //	go run ./bench/rediscluster
 //	go run ./bench/rediscluster -clusters "" -memory 1000,10000,100000 -urls 500000
 //	go run ./bench/rediscluster -clusters "" -workers 1,2,4
 //
-// There are three tables, each of which is left out if its flag is empty.
+// The program prints three tables. It omits a table whose flag is empty.
 //
-// Rates (-clusters): on clusters of so many masters+replicas, URLs are discovered, 50
-// links in a call: scattered, each of another host than the one before, or paged, four
-// of five of one host; then they are leased, at most 64 in a call, and acked one by
-// one, hosts having no delay. Of the callers 16 share a store, as those of a process
-// do, of which one leases. Processor time is that of this process and of all servers,
-// replicas too, for one URL: rates are of the machine that all of them share, and
-// processor time is what a larger cluster can be reckoned from.
+// Rates (-clusters), for clusters with the given numbers of masters+replicas: the program discovers URLs
+// with calls of 50 links, either scattered, each on another host than the one before, or paged, four of
+// five on one host. Then it leases them, at most 64 per call, and acks them one by one, without delays of
+// hosts. Every 16 callers share a store, like the workers of a process, and one of them leases. CPU time
+// is that of this process ("here") and of all servers, including replicas, per URL. The rates apply to the
+// machine that all processes share; use the CPU times to size a larger cluster.
 //
-// Memory (-memory): what one server uses for a URL that is queued, and for one that was
-// visited, for so many hosts; and for a host beside its URLs.
+// Memory (-memory), for the given numbers of hosts: the memory of one server for a queued URL, for a
+// visited URL, and for a host without its URLs.
 //
-// Workers (-workers): so many processes of decorum crawl visit one web of pages without
-// end, on a cluster of three masters. Servers take -latency to answer, and each process
-// has -in-hand requests under way, so that it is not the processor that limits it.
-// Visits are counted by the web's server for -time, after all processes have begun;
-// those of robots.txt count. Scale is visits/s by what so many workers would make if
-// each made as many as in the first row. Processor time is of all workers, and of all
-// servers, for one visit. The web's log is judged: a request too early is an error.
+// Workers (-workers): the given number of decorum crawl processes visit one endless web, on a cluster of
+// three masters with a replica each. The web's servers respond after -latency, and each process has
+// -in-hand requests in flight, so that the CPU does not limit it. The web counts the visits, including
+// those to robots.txt, for -time after all processes have started. Scale is the ratio of visits/s to the
+// rate of the first row per worker, times the number of workers. CPU time is that of all workers, and of
+// all servers, per visit. A request that the crawl test's judge finds too early is an error.
 //
-// It takes Linux for /proc, and redis-server.
+// The program requires Linux, for /proc, and redis-server. Begin reading at run, then at the function of
+// each table: benchmarkStoreRates, benchmarkMemory and benchmarkWorkers.
 package main
 
 import (
@@ -43,9 +41,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A benchmarkOptions is what to measure.
+// A benchmarkOptions is what the program measures.
 type benchmarkOptions struct {
-	ClusterLayouts, CallerCounts, MemoryBenchmarkHostCounts, WorkerCounts string // lists
+	ClusterLayouts, CallerCounts, MemoryBenchmarkHostCounts, WorkerCounts string // lists, separated by commas
 
 	URLs, Hosts           int
 	WorkerBenchmarkConfig workerBenchmarkConfig
@@ -57,26 +55,26 @@ func main() {
 		runWorker()
 	}
 	var p benchmarkOptions
-	flag.StringVar(&p.ClusterLayouts, "clusters", "1+0,3+0,3+3", "rates on clusters of so many masters+replicas")
-	flag.StringVar(&p.CallerCounts, "callers", "1,16,64", "how many call at a time")
-	flag.IntVar(&p.URLs, "urls", 50_000, "how many URLs are discovered, in each order, and in each row of memory")
-	flag.IntVar(&p.Hosts, "hosts", 1000, "how many hosts they are of")
-	flag.StringVar(&p.MemoryBenchmarkHostCounts, "memory", "1000,10000", "memory for so many hosts")
-	flag.StringVar(&p.WorkerCounts, "workers", "", "visits/s of so many processes")
-	flag.IntVar(&p.WorkerBenchmarkConfig.Hosts, "web-hosts", 2000, "hosts of the web of the workers")
-	flag.IntVar(&p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker, "in-hand", 32, "requests that a worker has under way")
-	flag.DurationVar(&p.WorkerBenchmarkConfig.Latency, "latency", 2*time.Second, "how long a server of the web takes to answer")
-	flag.DurationVar(&p.WorkerBenchmarkConfig.Delay, "delay", 5*time.Second, "between two visits of a host")
-	flag.DurationVar(&p.WorkerBenchmarkConfig.MeasureDuration, "time", 30*time.Second, "how long visits are counted")
-	flag.StringVar(&p.TempDir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
+	flag.StringVar(&p.ClusterLayouts, "clusters", "1+0,3+0,3+3", "clusters for the table of rates, as masters+replicas")
+	flag.StringVar(&p.CallerCounts, "callers", "1,16,64", "numbers of simultaneous callers")
+	flag.IntVar(&p.URLs, "urls", 50_000, "number of URLs to discover in each order, and in each row of memory")
+	flag.IntVar(&p.Hosts, "hosts", 1000, "number of hosts of these URLs")
+	flag.StringVar(&p.MemoryBenchmarkHostCounts, "memory", "1000,10000", "numbers of hosts for the table of memory")
+	flag.StringVar(&p.WorkerCounts, "workers", "", "numbers of processes for the table of workers")
+	flag.IntVar(&p.WorkerBenchmarkConfig.Hosts, "web-hosts", 2000, "number of hosts of the web for workers")
+	flag.IntVar(&p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker, "in-hand", 32, "simultaneous requests of a worker")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.Latency, "latency", 2*time.Second, "time that a server of the web takes to respond")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.Delay, "delay", 5*time.Second, "delay between two visits to a host")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.MeasureDuration, "time", 30*time.Second, "how long to count visits")
+	flag.StringVar(&p.TempDir, "dir", "", "directory for the files of a run (default: the system's directory for temporary files)")
 	flag.Parse()
 	program.Exit("bench/rediscluster", run(p, os.Stdout))
 }
 
-// run makes the tables of a plan.
+// run prints the tables of p to out.
 func run(p benchmarkOptions, out io.Writer) error {
 	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmarkConfig.Hosts < 1 || p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmarkConfig.MeasureDuration <= 0 {
-		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time more than nothing")
+		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time positive")
 	}
 	for _, benchmark := range []struct {
 		rows string
@@ -97,7 +95,7 @@ func run(p benchmarkOptions, out io.Writer) error {
 	return nil
 }
 
-// withCluster starts a cluster of masters+replicas for the time of do.
+// withCluster starts a cluster of masters+replicas, calls do, and kills the cluster.
 func withCluster(p benchmarkOptions, layout string, do func(*redistest.Cluster) error) error {
 	dir, err := os.MkdirTemp(p.TempDir, "bench-cluster-")
 	if err != nil {
@@ -116,10 +114,10 @@ func withCluster(p benchmarkOptions, layout string, do func(*redistest.Cluster) 
 	return do(c)
 }
 
-// parseLayout reads masters+replicas, of which each master has as many.
+// parseLayout parses masters+replicas. The replicas must be a multiple of the masters.
 func parseLayout(layout string) (masters, replicas int, err error) {
 	if n, _ := fmt.Sscanf(layout, "%d+%d", &masters, &replicas); n != 2 || masters < 1 || replicas < 0 || replicas%masters != 0 {
-		return 0, 0, fmt.Errorf("cluster %q: expected masters+replicas, as many for each master, as in 3+3", layout)
+		return 0, 0, fmt.Errorf("cluster %q: expected masters+replicas, equally many replicas for each master, as in 3+3", layout)
 	}
 	return masters, replicas, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// benchmarkMemory makes the table of memory.
+// benchmarkMemory writes the table of memory, with a row for each number of hosts in list.
 func benchmarkMemory(p benchmarkOptions, list []string, t *table.Table) error {
 	hosts, err := program.ParseCounts(list)
 	if err != nil {
@@ -31,7 +31,8 @@ func benchmarkMemory(p benchmarkOptions, list []string, t *table.Table) error {
 	return nil
 }
 
-// measureMemoryRow writes a row of memory. Hosts come with their first URL.
+// measureMemoryRow writes the row of r.Hosts. It measures the server's memory after each of four steps;
+// the differences are the memory of hosts with their first URL, of queued URLs and of visited URLs.
 func (r *storeBenchmark) measureMemoryRow(t *table.Table) error {
 	s, err := openRedis(r.cluster, newKeyPrefix(), 0)
 	if err != nil {
@@ -39,9 +40,10 @@ func (r *storeBenchmark) measureMemoryRow(t *table.Table) error {
 	}
 	defer s.Close()
 	r.stores = []*redis.Store{s}
+	// Measure after each step.
 	scattered := orders[0]
 	server := r.cluster.Nodes()[0]
-	var used [4]int // empty; hosts with their first URLs; all queued; all visited
+	var used [4]int // empty; each host with its first URL; all URLs queued; all visited
 	first := (r.Hosts + linksPerPage - 1) / linksPerPage
 	all := max(first+1, (r.URLs+linksPerPage-1)/linksPerPage)
 	for i, step := range []func() error{

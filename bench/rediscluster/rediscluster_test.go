@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the workers that the program starts.
+// TestMain makes the test binary run as the workers that the program starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == crawlArg {
 		runWorker()
@@ -18,11 +18,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun makes small tables. That all URLs are new, leased and acked, and that no
-// host is asked too early, is checked by the program itself.
+// TestRun: the program prints every row of small tables. The program itself checks that all URLs are
+// leased and acked, and that workers visit no host too early.
 func TestRun(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil || runtime.GOOS != "linux" || testing.Short() {
-		t.Skip("it takes Linux, redis-server, and some seconds")
+		t.Skip("requires Linux, redis-server, and some seconds")
 	}
 	var out bytes.Buffer
 	p := benchmarkOptions{ClusterLayouts: "1+0", CallerCounts: "1,20", MemoryBenchmarkHostCounts: "50", WorkerCounts: "2", URLs: 500, Hosts: 50, TempDir: t.TempDir(),
@@ -35,24 +35,24 @@ func TestRun(t *testing.T) {
 		`50 +500 +\d+ +\d+ `, `2 +\d+\.\d +1\.00 `,
 	} {
 		if !regexp.MustCompile(`(?m)^ *` + row).MatchString(out.String()) {
-			t.Errorf("there is no row %q in\n%s", row, &out)
+			t.Errorf("no row %q in\n%s", row, &out)
 		}
 	}
 }
 
-// TestLayouts pins which clusters can be asked for.
+// TestLayouts: a layout is valid only if every master has equally many replicas.
 func TestLayouts(t *testing.T) {
 	if masters, replicas, err := parseLayout("3+6"); masters != 3 || replicas != 6 || err != nil {
 		t.Errorf("3+6: %d+%d (%v)", masters, replicas, err)
 	}
 	for _, bad := range []string{"", "3", "0+0", "3+1", "1+-1", "a+b"} {
 		if _, _, err := parseLayout(bad); err == nil {
-			t.Errorf("%q is taken for a cluster", bad)
+			t.Errorf("no error for %q", bad)
 		}
 	}
 }
 
-// TestOrders pins what the comment of the program says of the orders.
+// TestOrders: the orders have as many links of one host on a page as the program's documentation says.
 func TestOrders(t *testing.T) {
 	const hosts = 1000
 	for _, o := range orders {

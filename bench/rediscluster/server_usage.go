@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A clientServerCPUTime is the time that processors have spent.
+// A clientServerCPUTime is the CPU time of the store's clients and of the servers.
 type clientServerCPUTime struct{ clients, servers time.Duration }
 
 func (p clientServerCPUTime) minus(q clientServerCPUTime) clientServerCPUTime {
@@ -23,7 +23,7 @@ func (p clientServerCPUTime) plus(q clientServerCPUTime) clientServerCPUTime {
 	return clientServerCPUTime{p.clients + q.clients, p.servers + q.servers}
 }
 
-// clientAndServerCPUTime returns the processor time of this process and of all servers until now.
+// clientAndServerCPUTime returns the CPU time of this process and of all servers until now.
 func clientAndServerCPUTime(c *redistest.Cluster) (p clientServerCPUTime, err error) {
 	if p.clients, err = processCPUTime("self"); err != nil {
 		return p, err
@@ -38,14 +38,14 @@ func clientAndServerCPUTime(c *redistest.Cluster) (p clientServerCPUTime, err er
 	return p, nil
 }
 
-// processCPUTime returns user and system time of a process: proc(5), /proc/pid/stat,
-// fields 14 and 15, in ticks of which Linux has a hundred a second.
+// processCPUTime returns the user and system time of a process: proc(5), /proc/pid/stat, fields 14 and
+// 15, in ticks. Linux has 100 ticks per second.
 func processCPUTime(pid string) (time.Duration, error) {
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name of the program may hold blanks
+	_, rest, _ := strings.Cut(string(text), ") ") // the program's name, before it, may contain blanks
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%s/stat: %q", pid, text)
@@ -61,7 +61,7 @@ func processCPUTime(pid string) (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / 100, nil
 }
 
-// usedMemory returns how many bytes a server uses.
+// usedMemory returns how many bytes a server uses, by INFO memory.
 func usedMemory(n *redistest.Node) (int, error) {
 	text, err := n.Do(context.Background(), "INFO", "memory")
 	if err != nil {

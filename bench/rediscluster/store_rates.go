@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	callersPerStore = 16 // callers of a store
-	leasesPerCall   = 64 // leases of a call
+	callersPerStore = 16 // callers that share a store
+	leasesPerCall   = 64 // maximum leases of a call
 )
 
-// benchmarkStoreRates makes the table of rates.
+// benchmarkStoreRates writes the table of rates, with rows for each layout and number of callers.
 func benchmarkStoreRates(p benchmarkOptions, layouts []string, t *table.Table) error {
 	callers, err := program.ParseCounts(strings.Split(p.CallerCounts, ","))
 	if err != nil {
@@ -44,7 +44,7 @@ func benchmarkStoreRates(p benchmarkOptions, layouts []string, t *table.Table) e
 	return nil
 }
 
-// A storeBenchmark makes the rows of one cluster and number of callers.
+// A storeBenchmark writes the rows of one cluster and number of callers.
 type storeBenchmark struct {
 	benchmarkOptions
 	cluster       *redistest.Cluster
@@ -54,14 +54,16 @@ type storeBenchmark struct {
 	stores        []*redis.Store
 }
 
-// A measurement is what some URLs took.
+// A measurement is the time that an operation on some URLs took.
 type measurement struct {
 	urls    int
 	elapsed time.Duration
 	clientServerCPUTime
 }
 
+// measureRates measures the discovery in each order, then leases and acks, and writes their rows.
 func (r *storeBenchmark) measureRates() error {
+	// Open the stores, all with the same keys.
 	prefix := newKeyPrefix()
 	for range (r.callers + callersPerStore - 1) / callersPerStore {
 		_, replicas, err := parseLayout(r.clusterLayout)
@@ -75,6 +77,7 @@ func (r *storeBenchmark) measureRates() error {
 		defer s.Close()
 		r.stores = append(r.stores, s)
 	}
+	// Measure.
 	pages := (r.URLs + linksPerPage - 1) / linksPerPage
 	for _, o := range orders {
 		c, err := r.measureOperation(func() (int, error) { return r.addPageLinks(o, 0, pages) })
@@ -86,13 +89,13 @@ func (r *storeBenchmark) measureRates() error {
 	return r.measureLeaseAndAckRates(len(orders) * pages * linksPerPage)
 }
 
-// writeRateRow writes a row.
+// writeRateRow writes the row of a verb.
 func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 	each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(c.urls)) }
 	r.table.Row(r.clusterLayout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
 }
 
-// measureOperation returns what do took, for the URLs that it returns.
+// measureOperation returns the time that do took for the number of URLs that it returns.
 func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement, err error) {
 	before, err := clientAndServerCPUTime(r.cluster)
 	if err != nil {
@@ -108,7 +111,7 @@ func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement
 	return c, err
 }
 
-// runCallers has so many callers work on parts of n, each of which is done once.
+// runCallers calls do once for each i below n, from the given number of goroutines, each with its store.
 func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i int) error) error {
 	var next atomic.Int64
 	return program.RunWorkers(callers, func(k int) (err error) {
@@ -119,9 +122,9 @@ func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i in
 	})
 }
 
-// addPageLinks adds the links of some pages, all of which are new. To make them up is part
-// of the time. That all are there is checked by who visits them: a call that had to be
-// made again says of what it added before that it is known.
+// addPageLinks adds the links of pages from to to-1, which are all new. The time includes the generation
+// of links. It ignores how many the store counts as new, because a call that the client repeats reports
+// its own URLs as known; measureLeaseAndAckRates checks that all URLs can be leased.
 func (r *storeBenchmark) addPageLinks(o linkDistribution, from, to int) (urls int, err error) {
 	return (to - from) * linksPerPage, r.runCallers(r.callers, to-from, func(s *redis.Store, i int) error {
 		_, err := s.Add(context.Background(), o.pageLinks(from+i, r.Hosts), 0)
@@ -129,11 +132,13 @@ func (r *storeBenchmark) addPageLinks(o linkDistribution, from, to int) (urls in
 	})
 }
 
-// measureLeaseAndAckRates leases and acks all URLs, as many at a time as there are hosts due. A store
-// learns of what others made due when it looks the next time.
+// measureLeaseAndAckRates leases and acks all URLs, in rounds of all due hosts, and writes their rows. A
+// store learns of hosts that other stores made due only when it refreshes, so some rounds find no URL.
+// The benchmark fails if a minute passes without a lease.
 func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 	var leasing, acking measurement
 	for lastLease := time.Now(); acking.urls < urls; {
+		// Lease the URLs of all due hosts.
 		var leases []storage.Lease
 		c, err := r.measureOperation(func() (n int, err error) {
 			leases, err = r.leaseAllDue()
@@ -143,12 +148,13 @@ func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 			return err
 		}
 		if len(leases) == 0 && time.Since(lastLease) > time.Minute {
-			return fmt.Errorf("%d of %d URLs were visited, and no other is due", acking.urls, urls)
+			return fmt.Errorf("%d of %d URLs were visited, and no other URL became due within a minute", acking.urls, urls)
 		}
 		if len(leases) == 0 {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
+		// Ack them.
 		lastLease = time.Now()
 		leasing.addMeasurement(c)
 		if c, err = r.measureOperation(func() (int, error) { return len(leases), r.ackAll(leases) }); err != nil {
@@ -161,15 +167,16 @@ func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 	return nil
 }
 
+// addMeasurement adds d to c.
 func (c *measurement) addMeasurement(d measurement) {
 	c.urls += d.urls
 	c.elapsed += d.elapsed
 	c.clientServerCPUTime = c.plus(d.clientServerCPUTime)
 }
 
-// leaseAllDue takes leases of all hosts, one caller for each store.
+// leaseAllDue takes leases of all due hosts, with one caller for each store.
 func (r *storeBenchmark) leaseAllDue() (leases []storage.Lease, err error) {
-	var mu sync.Mutex
+	var mu sync.Mutex // guards leases
 	err = r.runCallers(len(r.stores), len(r.stores), func(s *redis.Store, _ int) error {
 		for {
 			more, _, err := s.Lease(context.Background(), time.Now(), time.Hour, leasesPerCall)
@@ -184,8 +191,7 @@ func (r *storeBenchmark) leaseAllDue() (leases []storage.Lease, err error) {
 	return leases, err
 }
 
-// ackAll ends leases one by one, by the store that has them or by another: a token is
-// known to all.
+// ackAll acks leases one by one, on any of the stores: a lease's token is valid on all of them.
 func (r *storeBenchmark) ackAll(leases []storage.Lease) error {
 	return r.runCallers(r.callers, len(leases), func(s *redis.Store, i int) error {
 		return s.Ack(context.Background(), []storage.Ack{{Lease: leases[i], HostState: &storage.HostState{LostVisitDelay: time.Second}}})

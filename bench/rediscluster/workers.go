@@ -20,25 +20,28 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A workerBenchmarkConfig is what worker processes crawl, and how.
+// A workerBenchmarkConfig describes the web of the workers and their crawl.
 type workerBenchmarkConfig struct {
 	Hosts, ConcurrentRequestsPerWorker int
-	Latency, Delay, MeasureDuration    time.Duration
+	// Latency is the response time of servers, Delay the politeness delay, MeasureDuration the time of
+	// the measurement.
+	Latency, Delay, MeasureDuration time.Duration
 }
 
-// crawlArg makes this program the decorum command.
+// crawlArg as the first argument makes this program the decorum command.
 const crawlArg = "crawl"
 
+// runWorker runs the decorum command with this process's arguments.
 func runWorker() { daemon.Main(nil) }
 
-// benchmarkWorkers makes the table of workers.
+// benchmarkWorkers writes the table of workers, with a row for each number of processes in list.
 func benchmarkWorkers(p benchmarkOptions, list []string, t *table.Table) error {
 	counts, err := program.ParseCounts(list)
 	if err != nil {
 		return err
 	}
 	t.Row("workers", "visits/s", "scale", "us workers", "us servers")
-	var one float64 // visits/s of a worker, in the first row
+	var one float64 // visits/s per worker in the first row
 	for _, n := range counts {
 		err := withCluster(p, "3+3", func(c *redistest.Cluster) error {
 			rate, cost, err := p.WorkerBenchmarkConfig.measureWorkers(c, n)
@@ -59,7 +62,7 @@ func benchmarkWorkers(p benchmarkOptions, list []string, t *table.Table) error {
 	return nil
 }
 
-// newWeb returns a web of pages without end: each leads to fan others of its host.
+// newWeb returns an endless web: each page links to fan other pages of its host.
 func (f workerBenchmarkConfig) newWeb() *crawltest.Web {
 	const fan = 4
 	sites := make([]crawltest.Site, f.Hosts)
@@ -77,8 +80,9 @@ func (f workerBenchmarkConfig) newWeb() *crawltest.Web {
 	return crawltest.New(sites...)
 }
 
-// measureWorkers lets so many processes crawl a web, and returns how many requests it was asked
-// in a second, and what a request took: here is the processor time of the workers.
+// measureWorkers runs n worker processes on a web. It returns the requests per second that the web
+// received, and their number, time and CPU time; the clients' CPU time is that of the workers. An error
+// of the judge is an error of the run.
 func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate float64, cost measurement, err error) {
 	served := f.newWeb()
 	server, err := served.Start("")
@@ -100,6 +104,7 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 			err = errors.New(report.String())
 		}
 	}()
+	// Start the workers, and wait until all have begun and have their full number of requests in flight.
 	project := filepath.Join(dir, "project.yaml")
 	if err := os.WriteFile(project, f.projectYAML(c), 0o600); err != nil {
 		return 0, cost, err
@@ -116,12 +121,12 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 			return 0, cost, err
 		}
 	}
-	time.Sleep(f.MeasureDuration / 4) // until all have as much in hand as they may
+	time.Sleep(f.MeasureDuration / 4)
 	return f.measureRequestRateAndCost(c, served, all)
 }
 
-// measureRequestRateAndCost counts what the web is asked in a while, which is longer where a busy machine
-// asks nothing in it.
+// measureRequestRateAndCost counts the requests to the web for MeasureDuration, or longer, up to a minute,
+// until it has received at least one.
 func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, served *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
 	spentSoFar := func() (p clientServerCPUTime, err error) {
 		if p, err = clientAndServerCPUTime(c); err != nil {
@@ -137,6 +142,7 @@ func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, s
 		}
 		return p, nil
 	}
+	// Measure the requests and the CPU time between two moments.
 	before, err := spentSoFar()
 	if err != nil {
 		return 0, cost, err
@@ -151,7 +157,7 @@ func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, s
 	return float64(cost.urls) / cost.elapsed.Seconds(), cost, err
 }
 
-// projectYAML is the file of the project that all workers crawl.
+// projectYAML returns the project file of all workers.
 func (f workerBenchmarkConfig) projectYAML(c *redistest.Cluster) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "project: bench\nagent: {contact: 'mailto:bench@example.com'}\nstore: {redis: {addresses: ['%s']}}\n", strings.Join(c.Addrs(), "', '"))
@@ -162,13 +168,14 @@ func (f workerBenchmarkConfig) projectYAML(c *redistest.Cluster) []byte {
 	return []byte(b.String())
 }
 
-// A workerProcess is one process that crawls.
+// A workerProcess is a decorum crawl process.
 type workerProcess struct {
 	cmd        *exec.Cmd
 	stderr     strings.Builder
-	outputPath string
+	outputPath string // file of output lines; it exists when the crawl has begun
 }
 
+// startWorker starts a worker with its own data directory, which connects to address for all hosts.
 func startWorker(project, data, address string) (*workerProcess, error) {
 	w := &workerProcess{outputPath: data + ".jsonl"}
 	cmd, err := program.SelfCommand(crawlArg, "-c", project, "--data", data, "--output", w.outputPath,
@@ -180,7 +187,7 @@ func startWorker(project, data, address string) (*workerProcess, error) {
 	return w, cmd.Start()
 }
 
-// awaitStart waits until the worker has begun: then its output is open.
+// awaitStart waits up to a minute until the worker has opened its output.
 func (w *workerProcess) awaitStart() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -190,13 +197,13 @@ func (w *workerProcess) awaitStart() error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("a worker did not begin in a minute")
+			return errors.New("a worker did not start its crawl within a minute")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// stop ends the worker in order.
+// stop ends the worker with SIGTERM and waits for it.
 func (w *workerProcess) stop() error {
 	if err := program.Stop(w.cmd, &sync.WaitGroup{}, daemon.ExitStopped); err != nil {
 		return fmt.Errorf("a worker ended with %w\n%s", err, &w.stderr)

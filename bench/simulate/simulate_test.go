@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// smallSimulation is a plan that takes a moment.
+// smallSimulation returns a simulation that takes a moment.
 func smallSimulation(hosts int) *simulation {
 	p := simulationOptions{TotalWorkers: 50, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	return newSimulation(p, hosts, 5, 16)
 }
 
-// Where there are more hosts that are due than workers nobody waits, and hosts are
-// visited in turn; where there are few, workers wait, and hosts do not.
+// TestSimulate: with more due hosts than workers, the workers hardly wait; with few hosts, they mostly
+// wait. In both cases, the counts of calls agree with the visits.
 func TestSimulate(t *testing.T) {
 	many, err := smallSimulation(3000).run()
 	if err != nil {
@@ -28,10 +28,10 @@ func TestSimulate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := many.waitingShare(); w > 0.01 {
-		t.Errorf("of many hosts the workers waited for %.3f of their time", w)
+		t.Errorf("with many hosts the workers waited for %.3f of their time, want at most 0.01", w)
 	}
 	if w := few.waitingShare(); w < 0.5 || w > 1 {
-		t.Errorf("of few hosts the workers waited for %.3f of their time", w)
+		t.Errorf("with few hosts the workers waited for %.3f of their time, want at least 0.5", w)
 	}
 	for name, r := range map[string]*result{"many": many, "few": few} {
 		pages, calls := r.totalPagesAndCalls()
@@ -44,15 +44,15 @@ func TestSimulate(t *testing.T) {
 		if pages == 0 || calls < 2*pages || sum.acks < pages || len(r.lateSeconds) != sum.leasedURLs || sum.leasedURLs-sum.acks > 50 || sum.acks-sum.leasedURLs > 50 {
 			t.Errorf("%s: %d pages, %d calls, %+v, %d visits", name, pages, calls, sum, len(r.lateSeconds))
 		}
-		// Each of 5 processes asks 16 partitions every half second, if it waits at all.
+		// Each of the 5 processes queries 16 partitions at most every half second.
 		if sum.leaseQueries > 16*5*2*61 {
-			t.Errorf("%s: %d calls only asked", name, sum.leaseQueries)
+			t.Errorf("%s: %d queries", name, sum.leaseQueries)
 		}
 	}
 }
 
-// Where twenty processes wait for the same hosts most calls are not in vain, and no host
-// waits for long for who has left it to others.
+// TestFewEmptyLeases: when twenty processes wait for the same hosts, at most a quarter of the calls return
+// no lease, and no host waits more than 0.5 s although processes leave hosts to each other.
 func TestFewEmptyLeases(t *testing.T) {
 	p := simulationOptions{TotalWorkers: 200, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	r, err := newSimulation(p, 200, 20, 8).run()
@@ -65,7 +65,7 @@ func TestFewEmptyLeases(t *testing.T) {
 		emptyLeases += l.emptyLeases
 	}
 	if share := float64(emptyLeases) / float64(calls); share > 0.25 {
-		t.Errorf("%.2f of the calls are in vain", share)
+		t.Errorf("%.2f of the calls return no lease", share)
 	}
 	slices.Sort(r.lateSeconds)
 	if late := r.latenessQuantile(1); late > 0.5 {
@@ -73,7 +73,7 @@ func TestFewEmptyLeases(t *testing.T) {
 	}
 }
 
-// A run comes out the same each time, and its tables have a row for each combination.
+// TestRun: two runs with the same seed print the same tables, which have a row for each combination.
 func TestRun(t *testing.T) {
 	p := simulationOptions{HostCounts: "20,50", ProcessCounts: "1,3", PartitionCounts: "4,16", RedisMasterCounts: "1,3", TotalWorkers: 10,
 		MeasuredTime: 10 * time.Second, PartitionRefreshInterval: time.Second, LeaseTime: time.Second, Seed: 7}
@@ -91,6 +91,6 @@ func TestRun(t *testing.T) {
 	}
 	p.ProcessCounts = "11"
 	if err := run(p, io.Discard, io.Discard); err == nil {
-		t.Error("11 processes of 10 workers: no error")
+		t.Error("11 processes with 10 workers: no error")
 	}
 }

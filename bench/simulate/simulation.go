@@ -11,44 +11,45 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A simulation is one run. Times are nanoseconds since it began.
+// A simulation is one run. Times are nanoseconds since its beginning.
 type simulation struct {
 	simulationOptions
 	*web
 	storeByPartition      []*memory.Store
-	partitionChangeCounts []int // of each partition
+	partitionChangeCounts []int // changes of each partition's queue, as storage/redis counts them
 	processes             []process
 	workers               []worker
-	events                eventHeap
+	events                eventHeap // future events
 	now                   int64
 	result                *result
 }
 
-// A process has workers in line for a URL, and knows when partitions have their next.
+// A process shares its workers' knowledge of when each partition has its next due host.
 type process struct {
-	waitingWorkers            []int   // workers that wait
-	nextDueByPartition        []int64 // when the first host of each partition is due, as it was said last
-	backoffUntilByPartition   []int64 // until then hosts of it that come due are left to others
-	seenPartitionChangeCounts []int   // changes of each partition, when that was said
-	refreshes                 int     // how often it looked at all
-	refreshedAt               int64   // when it did so last
-	wakesAt                   int64   // when it does something again, at the latest
+	waitingWorkers            []int   // indexes of workers without a lease, in the order of their waits
+	nextDueByPartition        []int64 // when the first host of each partition is due, as of the last call
+	backoffUntilByPartition   []int64 // until then, the process leaves hosts that become due to others
+	seenPartitionChangeCounts []int   // partitionChangeCounts as of the last call
+	refreshes                 int     // number of calls of refreshChangedPartitions
+	refreshedAt               int64   // time of the last one
+	wakesAt                   int64   // time of the process's valid wake event; earlier events are void
 }
 
-// A worker has a lease in hand, or waits.
+// A worker has a lease, or waits for one.
 type worker struct {
-	processIndex int // processIndex
-	lease        storage.Lease
-	stateSince   int64 // that it waits, or visits
+	processIndex int
+	lease        storage.Lease // Token 0: the worker waits
+	stateSince   int64         // since when it waits or visits
 }
 
-// An event is that a visit ends, or that a process looks again.
+// An event is the end of a worker's visit, or the wake-up of a process.
 type event struct {
 	at           int64
-	worker       int // -1: none
-	processIndex int // processIndex
+	worker       int // index; -1: the event is a wake-up
+	processIndex int
 }
 
+// An eventHeap is a heap.Interface with the earliest event first.
 type eventHeap []event
 
 func (e eventHeap) Len() int           { return len(e) }
@@ -61,11 +62,13 @@ func (e *eventHeap) Pop() any {
 	return x
 }
 
-// startTime is when virtual time begins.
+// startTime is the beginning of virtual time.
 var startTime = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// timeAt converts a time of the simulation.
 func timeAt(at int64) time.Time { return startTime.Add(time.Duration(at)) }
 
+// newSimulation returns a simulation whose workers are divided equally among the processes.
 func newSimulation(p simulationOptions, hosts, processes, partitions int) *simulation {
 	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
 	for range partitions {
@@ -84,8 +87,9 @@ func newSimulation(p simulationOptions, hosts, processes, partitions int) *simul
 	return c
 }
 
-// run seeds the hosts, and has the workers work until the time is over.
+// run queues the seeds and processes events until the time is over.
 func (c *simulation) run() (*result, error) {
+	// All workers wait. The processes start at different moments.
 	if err := c.seedHosts(); err != nil {
 		return nil, err
 	}
@@ -93,18 +97,20 @@ func (c *simulation) run() (*result, error) {
 		p := &c.processes[c.workers[i].processIndex]
 		p.waitingWorkers = append(p.waitingWorkers, i)
 	}
-	for i := range c.processes { // they were not started at the same moment
+	for i := range c.processes {
 		c.scheduleProcessWake(i, c.rnd.Int64N(int64(c.PartitionRefreshInterval)))
 	}
 	for len(c.events) > 0 && c.events[0].at < int64(c.WarmUp+c.MeasuredTime) {
+		// Advance the time to the next event. The measurement begins after the warm-up.
 		e := heap.Pop(&c.events).(event)
 		if c.now < int64(c.WarmUp) && e.at >= int64(c.WarmUp) {
 			c.startMeasuring()
 		}
 		c.now = e.at
 		if e.worker < 0 && c.processes[e.processIndex].wakesAt != e.at {
-			continue // it has looked since
+			continue // the process has a newer wake event
 		}
+		// Each event frees a worker, or makes a host known to be due.
 		if e.worker >= 0 {
 			if err := c.endVisit(e.worker); err != nil {
 				return nil, err
@@ -118,13 +124,13 @@ func (c *simulation) run() (*result, error) {
 	return c.result, nil
 }
 
-// startMeasuring forgets what was counted while the crawl got under way.
+// startMeasuring discards the counts of the warm-up.
 func (c *simulation) startMeasuring() {
 	c.accountAllWorkers(int64(c.WarmUp))
 	c.result.resetCounts()
 }
 
-// accountAllWorkers takes note of what the workers do at the time.
+// accountAllWorkers adds the time until at of all workers' current waits and visits.
 func (c *simulation) accountAllWorkers(at int64) {
 	for i := range c.workers {
 		w := &c.workers[i]
@@ -132,7 +138,7 @@ func (c *simulation) accountAllWorkers(at int64) {
 	}
 }
 
-// seedHosts queues the first page of each host, one after another: hosts that were due at
+// seedHosts queues the first page of each host. The hosts are due one after another, because hosts due at
 // the same moment would be visited partition by partition.
 func (c *simulation) seedHosts() error {
 	for i := range c.sites {
@@ -144,7 +150,7 @@ func (c *simulation) seedHosts() error {
 		if err != nil {
 			return err
 		}
-		// Depth says which host it is.
+		// Depth holds the index of the host.
 		e := storage.Entry{URL: u, PriorityClass: storage.ClassEarly, Depth: i}
 		if _, err := c.storeByPartition[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
 			return err
@@ -153,12 +159,13 @@ func (c *simulation) seedHosts() error {
 	return nil
 }
 
+// scheduleProcessWake schedules the wake-up of a process, and voids its earlier one.
 func (c *simulation) scheduleProcessWake(p int, at int64) {
 	c.processes[p].wakesAt = at
 	heap.Push(&c.events, event{at, -1, p})
 }
 
-// addWorkerTime takes note of the time for which a worker waited, or worked.
+// addWorkerTime ends the current wait or visit of a worker, and adds a wait to the result.
 func (c *simulation) addWorkerTime(w *worker, until int64, waited bool) {
 	if waited {
 		c.result.waitedTime += time.Duration(until - w.stateSince)
@@ -166,8 +173,9 @@ func (c *simulation) addWorkerTime(w *worker, until int64, waited bool) {
 	w.stateSince = until
 }
 
-// leaseForWaitingWorkers takes leases for the workers of a process that wait, as Lease of storage/redis
-// does: of the partition first whose host is due longest, as far as the process knows.
+// leaseForWaitingWorkers takes leases for the waiting workers of a process, as Lease of storage/redis
+// does: first from the partition whose host has been due for the longest time, as far as the process
+// knows.
 func (c *simulation) leaseForWaitingWorkers(number int) error {
 	p := &c.processes[number]
 	if len(p.waitingWorkers) == 0 {
@@ -178,6 +186,7 @@ func (c *simulation) leaseForWaitingWorkers(number int) error {
 			return err
 		}
 	}
+	// Take leases until no worker waits, or no host is due.
 	for len(p.waitingWorkers) > 0 {
 		part := p.longestDuePartition(c.now)
 		if part < 0 {
@@ -200,10 +209,10 @@ func (c *simulation) leaseForWaitingWorkers(number int) error {
 	return nil
 }
 
-// refreshesPerFullQuery is how often all partitions are asked, in times that they are looked at.
+// refreshesPerFullQuery is the number of refreshes of which one queries all partitions.
 const refreshesPerFullQuery = 20
 
-// refreshChangedPartitions asks the partitions of which others have changed something.
+// refreshChangedPartitions queries the partitions that other processes have changed.
 func (c *simulation) refreshChangedPartitions(p *process) error {
 	all := p.refreshes%refreshesPerFullQuery == 0
 	p.refreshedAt = c.now
@@ -221,7 +230,8 @@ func (c *simulation) refreshChangedPartitions(p *process) error {
 	return nil
 }
 
-// longestDuePartition returns the partition whose first host is due longest, -1 if none is.
+// longestDuePartition returns the partition whose first host has been due for the longest time, or -1 if
+// no host is due.
 func (p *process) longestDuePartition(now int64) int {
 	longest := -1
 	for part, at := range p.nextDueByPartition {
@@ -232,7 +242,7 @@ func (p *process) longestDuePartition(now int64) int {
 	return longest
 }
 
-// earliestDue returns when the first host of all partitions is due.
+// earliestDue returns when the first host of any partition is due.
 func (p *process) earliestDue() int64 {
 	first := int64(math.MaxInt64)
 	for _, at := range p.nextDueByPartition {
@@ -241,7 +251,9 @@ func (p *process) earliestDue() int64 {
 	return first
 }
 
-// callLease calls lease.lua: for most leases, or only to ask what there is.
+// callLease takes up to maxLeases leases from a partition, or with 0 only learns when its next host is
+// due. It counts the call as lease.lua. After a call without a lease, the process leaves the partition's
+// next hosts to others for a random time.
 func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease, error) {
 	leases, err := c.leaseFromPartition(p, part, maxLeases)
 	switch {
@@ -258,7 +270,7 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 	return leases, err
 }
 
-// leaseFromPartition takes leases of a partition, and keeps what it says of its next.
+// leaseFromPartition takes leases from a partition, and records when its next host is due.
 func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]storage.Lease, error) {
 	leases, next, err := c.storeByPartition[part].Lease(context.Background(), timeAt(c.now), time.Hour, maxLeases)
 	if len(leases) > 0 {
@@ -277,14 +289,15 @@ func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]stor
 	return leases, nil
 }
 
-// raisePartitionNextDueToBackoff leaves a partition's next host to others, where one was faster lately.
+// raisePartitionNextDueToBackoff makes the process leave a partition's next host to others until the end
+// of its back-off.
 func (p *process) raisePartitionNextDueToBackoff(part int, now int64) {
 	if p.nextDueByPartition[part] > now && p.nextDueByPartition[part] < math.MaxInt64 {
 		p.nextDueByPartition[part] = max(p.nextDueByPartition[part], p.backoffUntilByPartition[part])
 	}
 }
 
-// startVisit has a worker visit what was leased.
+// startVisit starts the visit of a worker with lease l. It fails if the host is not due yet.
 func (c *simulation) startVisit(number int, l storage.Lease) error {
 	w := &c.workers[number]
 	c.addWorkerTime(w, c.now, true)
@@ -299,18 +312,20 @@ func (c *simulation) startVisit(number int, l storage.Lease) error {
 		return fmt.Errorf("%v is visited %v before its host is due", l.URL, -late)
 	}
 	c.result.addLateness(late)
+	// A long visit renews its lease three times per lease time.
 	took := c.randomVisitDuration(s)
 	c.result.callCountsOfPartition(int(s.partition)).renewals += int(took / (c.LeaseTime / 3))
 	heap.Push(&c.events, event{c.now + int64(took), number, w.processIndex})
 	return nil
 }
 
-// endVisit ends the visit of a worker, who gets in line again.
+// endVisit ends the visit of a worker, which then waits for its next lease.
 func (c *simulation) endVisit(number int) error {
 	w := &c.workers[number]
 	l := w.lease
 	w.lease = storage.Lease{}
 	c.addWorkerTime(w, c.now, false)
+	// Decide the outcome: a failure, a robots.txt or a page.
 	s := &c.sites[l.Depth]
 	delay := time.Duration(s.delayMillis) * time.Millisecond
 	ack := storage.Ack{Lease: l, HostState: &storage.HostState{Due: timeAt(c.now).Add(delay), LostVisitDelay: delay}}
@@ -332,6 +347,7 @@ func (c *simulation) endVisit(number int) error {
 		}
 		c.result.countPage(number)
 	}
+	// Ack. The process learns from the ack when the partition's next host is due.
 	part := c.storeByPartition[s.partition]
 	if err := part.Ack(context.Background(), []storage.Ack{ack}); err != nil {
 		return fmt.Errorf("%v: %w", l.URL, err)
@@ -340,12 +356,13 @@ func (c *simulation) endVisit(number int) error {
 	c.partitionChangeCounts[s.partition]++
 	p := &c.processes[w.processIndex]
 	p.waitingWorkers = append(p.waitingWorkers, number)
-	_, err := c.leaseFromPartition(p, int(s.partition), 0) // the ack says it
+	_, err := c.leaseFromPartition(p, int(s.partition), 0)
 	return err
 }
 
-// addLinks adds the links of a page: a call for each partition that they are of.
+// addLinks adds the links of a page, with one call for each partition.
 func (c *simulation) addLinks(host int, s *site) error {
+	// New pages of the site. The calls also carry known links, which only count.
 	calls := map[int][]storage.Entry{int(s.partition): nil}
 	for range newLinksPerPage {
 		if s.discoveredPages < s.pageCount {
@@ -358,6 +375,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 		}
 	}
 	c.result.callCountsOfPartition(int(s.partition)).addedURLs += internalLinks
+	// Links to the first pages of other sites.
 	for _, other := range c.pickLinkedSites() {
 		u, err := pageURL(other, 0)
 		if err != nil {

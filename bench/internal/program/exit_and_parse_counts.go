@@ -1,5 +1,3 @@
-// Package program is what programs that measure do alike: they run themselves again with work as
-// JSON, stop processes, share work among goroutines, profile what they run, and read lists of numbers.
 package program
 
 import (
@@ -8,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Exit ends the program of a name: with code 0 if err is nil, and else with code 1, after err was
-// printed to standard error.
+// Exit ends the program: with code 0 if err is nil, and otherwise with code 1, after printing name and
+// err to standard error.
 func Exit(name string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -18,7 +16,7 @@ func Exit(name string, err error) {
 	os.Exit(0)
 }
 
-// ParseCounts reads a list of numbers.
+// ParseCounts parses a list of whole numbers of at least 1.
 func ParseCounts(list []string) (all []int, err error) {
 	for _, s := range list {
 		n, err := strconv.Atoi(s)

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// TestRunProfiled: both profiles are written even if run fails, and its error is returned. Without a
+// directory for the profiles, run is not called.
 func TestRunProfiled(t *testing.T) {
 	file, failed := filepath.Join(t.TempDir(), "run"), errors.New("it failed")
 	ran := 0
@@ -18,19 +20,19 @@ func TestRunProfiled(t *testing.T) {
 		}
 	}
 	if ran != 2 {
-		t.Errorf("it ran %d times", ran)
+		t.Errorf("run was called %d times, want 2", ran)
 	}
 	for _, ending := range []string{".cpu", ".heap"} {
 		if info, err := os.Stat(file + ending); err != nil || info.Size() == 0 {
-			t.Errorf("there is no profile %s: %v", ending, err)
+			t.Errorf("profile %s is missing or empty: %v", ending, err)
 		}
 	}
 	if err := RunProfiled(filepath.Join(t.TempDir(), "none", "run"), run); err == nil || ran != 2 {
-		t.Errorf("without the directory: %v, and it ran %d times", err, ran)
+		t.Errorf("without the directory: %v, and %d calls of run", err, ran)
 	}
 }
 
-// TestRunWorkers pins that each worker runs once, and that the errors of all are returned.
+// TestRunWorkers: each worker runs once, and the errors of all workers are returned.
 func TestRunWorkers(t *testing.T) {
 	ran, failed := make([]int, 5), [2]error{errors.New("one failed"), errors.New("another failed")}
 	err := RunWorkers(len(ran), func(worker int) error {
@@ -41,7 +43,7 @@ func TestRunWorkers(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, failed[0]) || !errors.Is(err, failed[1]) || !slices.Equal(ran, []int{1, 1, 1, 1, 1}) {
-		t.Errorf("%v ran, with error %v", ran, err)
+		t.Errorf("runs by worker %v, error %v", ran, err)
 	}
 }
 

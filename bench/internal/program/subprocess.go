@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// SelfCommand returns the command that runs this program with other arguments.
+// SelfCommand returns a command that runs this program again with the given arguments.
 func SelfCommand(args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -18,8 +18,8 @@ func SelfCommand(args ...string) (*exec.Cmd, error) {
 	return exec.Command(self, args...), nil
 }
 
-// TaskCommand returns the command that runs this program with two arguments, arg and the task as
-// JSON. Its errors go to standard error.
+// TaskCommand returns a command that runs this program again with two arguments: arg and the task as
+// JSON. The command shares the standard error of this process.
 func TaskCommand(arg string, task any) (*exec.Cmd, error) {
 	text, err := json.Marshal(task)
 	if err != nil {
@@ -33,8 +33,8 @@ func TaskCommand(arg string, task any) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Stop ends a process in order, by SIGTERM: it must exit with the code wanted. The readers of its
-// output are waited for first.
+// Stop sends SIGTERM to a process, waits until readers have read its output to the end, and then waits
+// for the process. It returns an error if the exit code is not wantCode.
 func Stop(cmd *exec.Cmd, readers *sync.WaitGroup, wantCode int) error {
 	signalled := cmd.Process.Signal(syscall.SIGTERM)
 	readers.Wait()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// RunWorkers runs work in n goroutines, which have the numbers from 0 to n-1, and returns the errors
-// of all when the last has returned.
+// RunWorkers calls work in n goroutines, with the numbers 0 to n-1. When all calls have returned, it
+// returns their errors.
 func RunWorkers(n int, work func(worker int) error) error {
 	errs := make([]error, n)
 	var group sync.WaitGroup

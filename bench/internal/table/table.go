@@ -1,5 +1,5 @@
-// Package table prints the tables of the programs that measure: columns aligned on the right,
-// two spaces apart.
+// Package table prints the tables of the benchmark programs: columns aligned on the right, two spaces
+// apart. Begin reading at New.
 package table
 
 import (
@@ -9,12 +9,12 @@ import (
 	"text/tabwriter"
 )
 
-// A Table collects rows and aligns them when it is flushed. A line that is written to it with a
-// tab after each cell is a row, too.
+// A Table collects rows. Flush aligns and prints them. A line that is written to the Table, with a tab
+// after each cell, is a row, too.
 type Table struct{ *tabwriter.Writer }
 
-// New returns a table that Flush prints to out. The columns are its first row; without columns it
-// has none.
+// New returns a Table that Flush prints to out. columns is its first row; without columns the Table is
+// empty.
 func New(out io.Writer, columns ...string) *Table {
 	t := &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)}
 	if len(columns) > 0 {
@@ -23,7 +23,7 @@ func New(out io.Writer, columns ...string) *Table {
 	return t
 }
 
-// Row adds a row. Without cells it is an empty line.
+// Row adds a row. A row without cells is an empty line.
 func (t *Table) Row(cells ...any) {
 	for _, c := range cells {
 		fmt.Fprintf(t, "%v\t", c)

@@ -2,6 +2,7 @@ package web
 
 import "testing"
 
+// TestPages: PageNumber returns the number of each path that PagePath returns, and refuses other paths.
 func TestPages(t *testing.T) {
 	for n := range 1000 {
 		if got, ok := PageNumber(PagePath(n)); !ok || got != n {
@@ -17,22 +18,23 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Each host comes up once before one comes up again, and no two neighbours follow each other.
+// TestScatter: each of the first hosts numbers maps to another host, and two consecutive numbers never
+// map to neighbouring hosts.
 func TestScatter(t *testing.T) {
 	const hosts = 100_000
 	seen := make([]bool, hosts)
 	for n := range hosts {
 		host := Scatter(n, hosts)
 		if seen[host] {
-			t.Fatalf("host %d comes up again after %d", host, n)
+			t.Fatalf("number %d maps to host %d, which was returned before", n, host)
 		}
 		if seen[host] = true; Scatter(n+1, hosts) == host+1 {
-			t.Fatalf("hosts %d and %d follow each other", host, host+1)
+			t.Fatalf("consecutive numbers map to hosts %d and %d", host, host+1)
 		}
 	}
 }
 
-// Each page but the root is the child of one page.
+// TestChild: each page except the root is the child of one page.
 func TestChild(t *testing.T) {
 	next := 1
 	for page := range 100 {
