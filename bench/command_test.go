@@ -30,8 +30,8 @@ limits: {workers: 1}
 fetch: {allow_private: true}
 `
 
-// benchmarkCommand visits b.N pages with the decorum command. The time includes the start of the process
-// and all files of a crawl: state, ledger and lines of output.
+// benchmarkCommand visits b.N pages with the decorum command. The time includes the start of the
+// process and all files of a crawl: state, ledger and lines of output.
 func benchmarkCommand(b *testing.B) {
 	dir := b.TempDir()
 	project := filepath.Join(dir, "project.yaml")

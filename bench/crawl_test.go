@@ -26,8 +26,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// startSite serves an endless site with pages of 20 KiB. Each page links to the 25 pages after it and to
-// the 25 before, so that most links are known, as on the web.
+// startSite serves an endless site with pages of 20 KiB. Each page links to the 25 pages after it
+// and to the 25 before, so that most links are known, as on the web.
 func startSite(b *testing.B) *httptest.Server {
 	filler := "<p class=text>" + strings.Repeat("lorem ipsum dolor sit amet ", 12) + "</p>\n"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,8 @@ func startSite(b *testing.B) *httptest.Server {
 	return s
 }
 
-// BenchmarkCrawl compares the time per page of decorum as a library, of the decorum command and of colly.
+// BenchmarkCrawl compares the time per page of decorum as a library, of the decorum command and of
+// colly.
 func BenchmarkCrawl(b *testing.B) {
 	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, memory.New(memory.Config{})) })
 	b.Run("decorum/bolt", func(b *testing.B) {

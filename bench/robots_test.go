@@ -101,8 +101,9 @@ func randomURLs(b *testing.B) []decorum.URL {
 const productToken = "decorumbot"
 
 // BenchmarkRobotsParse parses a file and compiles it for one agent, as a crawl does when the file
-// arrives. The two parsers read all files in turn, so that a busy machine slows both. The benchmark holds
-// a heap of 64 MiB, as small crawls have: with a tiny heap it would mostly measure garbage collections.
+// arrives. The two parsers read all files in turn, so that a busy machine slows both. The benchmark
+// holds a heap of 64 MiB, as small crawls have: with a tiny heap it would mostly measure garbage
+// collections.
 func BenchmarkRobotsParse(b *testing.B) {
 	for _, s := range robotsFileSets {
 		b.Run(s.name, func(b *testing.B) {

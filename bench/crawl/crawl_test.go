@@ -19,8 +19,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun: the program prints figures of every crawler that is installed, for a small web on one host and
-// for one on 15. The program itself checks that every page is visited, and by decorum only once.
+// TestRun: the program prints figures of every crawler that is installed, for a small web on one
+// host and for one on 15. The program itself checks that every page is visited, and by decorum only
+// once.
 func TestRun(t *testing.T) {
 	for _, w := range []webSize{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer

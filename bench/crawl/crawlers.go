@@ -22,8 +22,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// A crawler visits every page of a web that a server process serves. It is a function of this program or
-// an external program.
+// A crawler visits every page of a web that a server process serves. It is a function of this
+// program or an external program.
 type crawler struct {
 	name           string
 	skipsRobots    bool                                      // it does not request the robots.txt of every host
@@ -122,9 +122,9 @@ store: {path: %q}
 output: {ledger: %t}
 `
 
-// crawlByDecorum runs the command decorum crawl, with everything that it does beside fetching: it keeps
-// its state in files that survive a crash, writes a line of output for each page and, if ledger is set,
-// records in a ledger what permitted each request.
+// crawlByDecorum runs the command decorum crawl, with everything that it does beside fetching: it
+// keeps its state in files that survive a crash, writes a line of output for each page and, if
+// ledger is set, records in a ledger what permitted each request.
 func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	dir, err := os.MkdirTemp(p.Dir, "decorum-")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// errNotInstalled is the error for an external program that this machine lacks. The table leaves its row
-// out.
+// errNotInstalled is the error for an external program that this machine lacks. The table leaves
+// its row out.
 var errNotInstalled = errors.New("left out")
 
 // wget2Command returns wget2, following links, obeying robots.txt and writing no files. It uses the
@@ -46,8 +46,8 @@ const spiderPackage = "@spider-rs/spider-rs"
 //go:embed spider.js
 var spiderScript string
 
-// spiderRSCommand returns spider-rs under node, with the packages in p.Spider. It requests robots.txt
-// only from the seed's host.
+// spiderRSCommand returns spider-rs under node, with the packages in p.Spider. It requests
+// robots.txt only from the seed's host.
 func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
 		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s", errNotInstalled, spiderPackage)

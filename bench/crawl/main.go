@@ -3,12 +3,12 @@
 //	go run ./bench/crawl -hosts 1 -pages 10000
 //	go run ./bench/crawl -hosts 200 -pages 100
 //
-// A server process serves pages of 20,480 bytes with 50 links on loopback, with a Content-Length like
-// files, and a robots.txt for each host. Build the program with -pgo=deploy/decorum.pgo, as for
-// production, and decorum is faster.
+// A server process serves pages of 20,480 bytes with 50 links on loopback, with a Content-Length
+// like files, and a robots.txt for each host. Build the program with -pgo=deploy/decorum.pgo, as
+// for production, and decorum is faster.
 //
-// In each round every crawler visits all pages in a process of its own, without a pause, with up to 16
-// simultaneous requests:
+// In each round every crawler visits all pages in a process of its own, without a pause, with up to
+// 16 simultaneous requests:
 //
 //   - colly, used as in its documentation, with OnHTML and Visit;
 //   - the command decorum crawl with its defaults: it follows links itself, keeps its state in files,
@@ -25,9 +25,9 @@
 // A run fails unless the server saw each page requested exactly once. Only colly and spider-rs may
 // request pages several times.
 //
-// CPU is the user and system time of the crawler's process from its start to its end, per 1,000 requested
-// pages. The table has the medians of the rounds. The ratios apply to any machine, because the crawlers
-// run in turn.
+// CPU is the user and system time of the crawler's process from its start to its end, per 1,000
+// requested pages. The table has the medians of the rounds. The ratios apply to any machine,
+// because the crawlers run in turn.
 //
 // Begin reading at benchmarkCrawlers, and at crawlers (crawlers.go) for what each one runs.
 package main
@@ -72,7 +72,8 @@ func main() {
 	program.Exit(name, err)
 }
 
-// benchmarkCrawlers runs all crawlers in turn, round by round, and prints the medians of their figures.
+// benchmarkCrawlers runs all crawlers in turn, round by round, and prints the medians of their
+// figures.
 func benchmarkCrawlers(p childProcessTask, all []crawler, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")

@@ -139,8 +139,8 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 	}, nil
 }
 
-// checkRequests returns an error unless the crawler requested each page, only once unless refetchesPages
-// is set, the robots.txt of each host unless skipsRobots is set, and nothing else.
+// checkRequests returns an error unless the crawler requested each page, only once unless
+// refetchesPages is set, the robots.txt of each host unless skipsRobots is set, and nothing else.
 func (c crawler) checkRequests(w webSize, t requestCounts) error {
 	switch {
 	case t.Distinct != w.numPages():

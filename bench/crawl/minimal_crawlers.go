@@ -41,8 +41,9 @@ func fetchAndDiscardPage(client *http.Client, url string, buf []byte) error {
 	return err
 }
 
-// crawlByTokenizer follows links with the minimum of a crawler: net/http, the tokenizer of x/net/html,
-// URLs resolved by net/url, and a map of known URLs. It requests no robots.txt and writes no files.
+// crawlByTokenizer follows links with the minimum of a crawler: net/http, the tokenizer of
+// x/net/html, URLs resolved by net/url, and a map of known URLs. It requests no robots.txt and
+// writes no files.
 func crawlByTokenizer(p childProcessTask) error {
 	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
@@ -126,8 +127,8 @@ func newLinkQueue(first string) *linkQueue {
 	return l
 }
 
-// nextPage returns a page to read. The caller must call finishPageWithLinks afterwards. It waits while
-// the queue is empty but may still grow, and returns false when the crawl is over.
+// nextPage returns a page to read. The caller must call finishPageWithLinks afterwards. It waits
+// while the queue is empty but may still grow, and returns false when the crawl is over.
 func (l *linkQueue) nextPage() (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

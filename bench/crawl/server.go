@@ -31,8 +31,8 @@ type server struct {
 	nonexistentPageRequests int
 }
 
-// runServer runs the server's process. It writes its address as a line, then its requestCounts as JSON
-// for each line of input, and returns at the end of the input.
+// runServer runs the server's process. It writes its address as a line, then its requestCounts as
+// JSON for each line of input, and returns at the end of the input.
 func runServer(w webSize) error {
 	s := &server{web: w, requestsByPage: make([]int, w.numPages()), robotsRequestedHosts: map[string]bool{}}
 	for i := range w.numPages() {

@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
-// A webSize is the number of hosts of a web and the number of pages of each. Links lead from the first
-// page of the first host to every other page.
+// A webSize is the number of hosts of a web and the number of pages of each. Links lead from the
+// first page of the first host to every other page.
 type webSize struct{ Hosts, Pages int }
 
 const (
@@ -33,8 +33,8 @@ func (w webSize) pageNumber(p string) (int, bool) {
 	return page, ok && page < w.Pages
 }
 
-// linksOf returns the links of a page. The links within a host form a tree, so that a crawl soon has many
-// pages in its queue, and knows most links of a page.
+// linksOf returns the links of a page. The links within a host form a tree, so that a crawl soon
+// has many pages in its queue, and knows most links of a page.
 func (w webSize) linksOf(host, page int) []string {
 	links := make([]string, 0, linksPerPage)
 	if w.Hosts > 1 {

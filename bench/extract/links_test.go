@@ -18,16 +18,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/extract"
 )
 
-// contentType says the encoding, as servers do: the bodies need not be guessed.
+// contentType has the encoding, as most servers send it, so that the scanner need not detect it.
 const contentType = "text/html; charset=utf-8"
 
-// A finder finds the links of pages.
+// A finder is a way to find the links of pages. find returns their number.
 type finder struct {
 	name string
 	find func(body []byte, page decorum.URL) (links int)
 }
 
-// finders returns the four. The first is ours.
+// finders returns the four finders. The first is decorum's.
 func finders() []finder {
 	var s extract.Scanner
 	return []finder{
@@ -38,13 +38,13 @@ func finders() []finder {
 	}
 }
 
-// linkSet are the links found on a page.
+// A linkSet is the set of links found on a page.
 type linkSet struct {
-	base decorum.URL
+	base decorum.URL // resolves relative links
 	urls map[decorum.URL]bool
 }
 
-// add adds a link. A fragment alone is none, as to the scanner.
+// add resolves and adds a link. Like the scanner, it ignores a link that is only a fragment.
 func (f linkSet) add(ref string) {
 	if strings.HasPrefix(ref, "#") {
 		return
@@ -54,7 +54,7 @@ func (f linkSet) add(ref string) {
 	}
 }
 
-// isLink reports whether an element links by the attribute.
+// isLink reports whether an attribute of an element is a link.
 func isLink(element, attribute, rel string) bool {
 	switch element {
 	case "a", "area":
@@ -67,11 +67,13 @@ func isLink(element, attribute, rel string) bool {
 	return false
 }
 
+// findByGoquery finds links with goquery's selectors.
 func findByGoquery(body []byte, page decorum.URL) int {
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
 	if err != nil {
 		return 0
 	}
+	// A base element changes the base of links.
 	f := linkSet{page, map[decorum.URL]bool{}}
 	if href, ok := doc.Find("base[href]").Attr("href"); ok {
 		if u, err := page.Resolve(href); err == nil {
@@ -88,7 +90,8 @@ func findByGoquery(body []byte, page decorum.URL) int {
 	return len(f.urls)
 }
 
-// findByTokenizer spends on what is no link as little as the tokenizer can.
+// findByTokenizer finds links with the tokenizer of x/net/html, and reads the attributes only of
+// elements that can be links.
 func findByTokenizer(body []byte, page decorum.URL) int {
 	f := linkSet{page, map[decorum.URL]bool{}}
 	z := html.NewTokenizer(bytes.NewReader(body))
@@ -119,7 +122,7 @@ func findByTokenizer(body []byte, page decorum.URL) int {
 	}
 }
 
-// findByBytes looks for quoted values of href, wherever they stand.
+// findByBytes searches for quoted values of href anywhere in the body.
 func findByBytes(body []byte, page decorum.URL) int {
 	f := linkSet{page, map[decorum.URL]bool{}}
 	for {
@@ -149,7 +152,8 @@ func samplePage() []byte {
 	return []byte(b.String())
 }
 
-// TestFindersAgree pins that what is measured is the same work.
+// TestFindersAgree: all finders find the same number of links on the sample, so they do the same
+// work.
 func TestFindersAgree(t *testing.T) {
 	for _, f := range finders() {
 		if n := f.find(samplePage(), pageURL(t)); n != 50 {
@@ -158,6 +162,7 @@ func TestFindersAgree(t *testing.T) {
 	}
 }
 
+// pageURL returns the URL of all pages.
 func pageURL(t testing.TB) decorum.URL {
 	u, err := decorum.ParseURL("https://docs.example/3/library/page.html")
 	if err != nil {
@@ -166,8 +171,10 @@ func pageURL(t testing.TB) decorum.URL {
 	return u
 }
 
+// BenchmarkSample measures the finders on samplePage.
 func BenchmarkSample(b *testing.B) { benchmarkFinders(b, [][]byte{samplePage()}) }
 
+// BenchmarkPythonDocs measures the finders on the pages of the Python documentation.
 func BenchmarkPythonDocs(b *testing.B) {
 	dir, err := filepath.EvalSymlinks("/usr/share/doc/python3-doc/html")
 	if err != nil {
@@ -188,10 +195,9 @@ func BenchmarkPythonDocs(b *testing.B) {
 	benchmarkFinders(b, pages)
 }
 
-// benchmarkFinders lets all finders read the pages in turn, and tells what one page takes
-// each of them, and how many times faster we are. A heap as small crawls have
-// it is held meanwhile: with next to none the collector would run all the time,
-// and be what is measured.
+// benchmarkFinders lets all finders read the pages in turn. It reports the time per page of each
+// finder, and how many times longer than decorum's the others take. It holds a heap of 64 MiB, as
+// small crawls have: with a tiny heap it would mostly measure garbage collections.
 func benchmarkFinders(b *testing.B, pages [][]byte) {
 	heap, page := make([]byte, 64<<20), pageURL(b)
 	defer runtime.KeepAlive(heap)
@@ -217,5 +223,5 @@ func benchmarkFinders(b *testing.B, pages [][]byte) {
 		}
 	}
 	b.ReportMetric(float64(bytes)/1e6/times[0].Seconds(), "MB/s")
-	b.ReportMetric(0, "ns/op") // the four together: means nothing
+	b.ReportMetric(0, "ns/op") // the sum of the four has no meaning: hide it
 }

@@ -18,8 +18,8 @@ func (o linkGenerator) newEntry(n, page int) storage.Entry {
 	return web.Entry(web.Scatter(n, o.originCount), "section", page)
 }
 
-// scatteredLinksOfPage returns the links of the n-th page, each to another site than the one before: the
-// worst case for a store that keeps sites together.
+// scatteredLinksOfPage returns the links of the n-th page, each to another site than the one
+// before: the worst case for a store that keeps sites together.
 func (o linkGenerator) scatteredLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
@@ -29,8 +29,8 @@ func (o linkGenerator) scatteredLinksOfPage(n int) []storage.Entry {
 	return entries
 }
 
-// mostlyInternalLinksOfPage returns the links of the n-th page, four of five to its own site. The number
-// of the linked page is below 1<<40 for links within a site, and above for the others.
+// mostlyInternalLinksOfPage returns the links of the n-th page, four of five to its own site. The
+// number of the linked page is below 1<<40 for links within a site, and above for the others.
 func (o linkGenerator) mostlyInternalLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	own := linksPerPage * 4 / 5

@@ -3,17 +3,18 @@
 //	go run ./bench/frontier -urls 1000000,5000000,20000000
 //
 // For each size, a child process discovers that many new URLs on 100,000 origins with
-// frontier.Discover, offers URLs that are known, leases and acks. Then the program kills the child with
-// SIGKILL while it discovers more, and opens the store again. A run fails if a known URL counts as new,
-// or if a flushed URL is missing after the kill.
+// frontier.Discover, offers URLs that are known, leases and acks. Then the program kills the child
+// with SIGKILL while it discovers more, and opens the store again. A run fails if a known URL
+// counts as new, or if a flushed URL is missing after the kill.
 //
-// The time of new/s ends when all URLs are durable. The column "in the log" has the changes that are in
-// the log of the store at that time and not yet in their place: a large part of a small run, and the same
-// number in a large one. The file is in the system's cache when the store is opened again.
+// The time of new/s ends when all URLs are durable. The column "in the log" has the changes that
+// are in the log of the store at that time and not yet in their place: a large part of a small run,
+// and the same number in a large one. The file is in the system's cache when the store is opened
+// again.
 //
-// There are two orders: scattered, with each URL on another origin than the one before, and paged, with
-// the 50 links of a page, four of five to its own site. The program writes progress to standard error and
-// a table to standard output.
+// There are two orders: scattered, with each URL on another origin than the one before, and paged,
+// with the 50 links of a page, four of five to its own site. The program writes progress to
+// standard error and a table to standard output.
 //
 // Begin reading at measureKillAndReopen for the parent and at runPhases (phases.go) for the child.
 package main
@@ -56,8 +57,8 @@ func main() {
 	program.Exit("bench/frontier", run(*urls, *orders, *origins, *dir, *profile, *child))
 }
 
-// run is the child if it has a task, and otherwise runs a child for each order and size and prints their
-// figures.
+// run is the child if it has a task, and otherwise runs a child for each order and size and prints
+// their figures.
 func run(urls, orders string, origins int, dir, profile, child string) error {
 	if child != "" {
 		var p runOptions
@@ -114,8 +115,8 @@ const (
 	reopenHeap = "its heap MiB"
 )
 
-// measureKillAndReopen runs p in a child, kills the child, opens its store, and returns the figures by
-// name.
+// measureKillAndReopen runs p in a child, kills the child, opens its store, and returns the figures
+// by name.
 func measureKillAndReopen(p runOptions) (map[string]string, error) {
 	cmd, err := program.TaskCommand("-child", p)
 	if err != nil {
@@ -146,8 +147,8 @@ func measureKillAndReopen(p runOptions) (map[string]string, error) {
 	return figures, measureReopen(p, figures)
 }
 
-// measureReopen opens the store of the killed child and adds the time and memory of that to figures. It
-// returns an error if the store lacks flushed URLs.
+// measureReopen opens the store of the killed child and adds the time and memory of that to
+// figures. It returns an error if the store lacks flushed URLs.
 func measureReopen(p runOptions, figures map[string]string) error {
 	peak := trackPeakHeap()
 	begin := time.Now()

@@ -157,8 +157,8 @@ func (w *benchmarkRun) measureDiscoverMixed() error {
 	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mostlyKnownLinks(&r, n) })
 }
 
-// mostlyKnownLinks returns the links of a page late in a crawl: the site's navigation, pages seen long
-// ago, and one new link in ten.
+// mostlyKnownLinks returns the links of a page late in a crawl: the site's navigation, pages seen
+// long ago, and one new link in ten.
 func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage.Entry {
 	page := r.intN(w.URLs / linksPerPage)
 	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks], w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
@@ -174,9 +174,9 @@ func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage
 	return entries
 }
 
-// timeDiscover discovers checks links of pages with one goroutine per CPU, and prints their rate as name.
-// It fails if a page has another number of new links than newLinks. The time includes only the calls of
-// the frontier, not the generation of pages.
+// timeDiscover discovers checks links of pages with one goroutine per CPU, and prints their rate as
+// name. It fails if a page has another number of new links than newLinks. The time includes only
+// the calls of the frontier, not the generation of pages.
 func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func(n int) []storage.Entry) error {
 	const batch = 400
 	var spent time.Duration
@@ -211,8 +211,8 @@ func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func
 	return nil
 }
 
-// measureLeaseAndAck leases URLs of the hosts in turn, acks them one by one, as workers do, and flushes
-// the acks.
+// measureLeaseAndAck leases URLs of the hosts in turn, acks them one by one, as workers do, and
+// flushes the acks.
 func (w *benchmarkRun) measureLeaseAndAck() error {
 	total := min(maxLeases, w.URLs/2)
 	now := time.Now()
@@ -242,8 +242,8 @@ func (w *benchmarkRun) measureLeaseAndAck() error {
 	return nil
 }
 
-// trackPeakHeap samples every 10 ms how many bytes objects take in the heap, including dead ones that are
-// not swept yet. peak ends the sampling and returns the maximum.
+// trackPeakHeap samples every 10 ms how many bytes objects take in the heap, including dead ones
+// that are not swept yet. peak ends the sampling and returns the maximum.
 func trackPeakHeap() (peak func() uint64) {
 	var maxBytes atomic.Uint64
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// errNoCgroup says that this machine lets the program make no memory cgroup.
-var errNoCgroup = errors.New("no memory cgroup can be made here")
+// errNoCgroup is the error on a machine where the program cannot create a memory cgroup.
+var errNoCgroup = errors.New("cannot create a memory cgroup on this machine")
 
 // A cgroup limits the memory of the processes that enter it.
 type cgroup struct {
@@ -26,7 +26,7 @@ var (
 	cgroupV2 = cgroupFileNames{"memory.max", "memory.events", "memory.peak"}
 )
 
-// newCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
+// newCgroup creates a cgroup, of version 1 or 2, whose processes may use limit bytes together.
 func newCgroup(limit int64) (*cgroup, error) {
 	const root = "/sys/fs/cgroup"
 	name := fmt.Sprintf("decorum-hostile-%d", os.Getpid())
@@ -43,14 +43,14 @@ func newCgroup(limit int64) (*cgroup, error) {
 	return g, nil
 }
 
-// enterCgroup moves this process into the cgroup of a directory.
+// enterCgroup moves this process into the cgroup at dir.
 func enterCgroup(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
 }
 
-// oomKills returns how many processes of the cgroup the kernel has killed for memory.
+// oomKills returns how many processes of the cgroup the kernel has killed because of the limit.
 func (g *cgroup) oomKills() int {
-	text, _ := os.ReadFile(filepath.Join(g.dir, g.oomEvents)) // a kernel without the file counts none
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.oomEvents)) // without the file, the kernel does not count
 	for line := range strings.Lines(string(text)) {
 		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
 			n, _ := strconv.Atoi(strings.TrimSpace(count))
@@ -60,7 +60,7 @@ func (g *cgroup) oomKills() int {
 	return 0
 }
 
-// peakBytes returns how many bytes the cgroup used at most.
+// peakBytes returns the peak memory of the cgroup.
 func (g *cgroup) peakBytes() int64 {
 	text, _ := os.ReadFile(filepath.Join(g.dir, g.cgroupFileNames.peak))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)

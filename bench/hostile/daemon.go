@@ -16,12 +16,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// A projectConfig is a project of the daemon: its name, its seeds, and further lines of
-// its file.
+// A projectConfig is a project of the daemon: its name, its seeds as a YAML list without brackets,
+// and further lines of its file.
 type projectConfig struct {
 	name, seedsYAML, extraYAML string
 }
 
+// projectTemplate is a project file, with the project's name, seeds and further lines, and the
+// address of the web.
 const projectTemplate = `project: %s
 agent: {product: hostilebot, version: "1", contact: "mailto:bench@example.com"}
 seeds: [%s]
@@ -29,11 +31,11 @@ seeds: [%s]
 fetch: {allow_private: true, connect_to: ["::%s"]}
 `
 
-// goodProject is the project whose visits are counted.
+// goodProject is the project whose visits the program counts.
 var goodProject = projectConfig{"good", commaSeparatedSeeds("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
 
-// hostileProjects returns the projects beside it. They have decorum's default settings, but
-// for the scope that an operator of a broad crawl sets.
+// hostileProjects returns the projects that visit hostile sites. They have decorum's default
+// settings, except for the scope that an operator of a broad crawl sets.
 func hostileProjects() []projectConfig {
 	return []projectConfig{
 		{"bombs", commaSeparatedSeeds("bomb-%d.example/page", bombHosts), ""},
@@ -43,7 +45,7 @@ func hostileProjects() []projectConfig {
 	}
 }
 
-// commaSeparatedSeeds returns a page of each of n hosts.
+// commaSeparatedSeeds returns n seeds: page formatted with each number below n.
 func commaSeparatedSeeds(page string, n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -52,10 +54,11 @@ func commaSeparatedSeeds(page string, n int) string {
 	return strings.Join(all, ", ")
 }
 
-// serveArg makes this program the daemon. The next argument is the cgroup to enter.
+// serveArg as the first argument makes this program the daemon. The next argument is the directory
+// of the cgroup to enter.
 const serveArg = "serve"
 
-// runDaemonInCgroup is the process of the daemon.
+// runDaemonInCgroup runs the daemon's process. It does not return.
 func runDaemonInCgroup(group string) {
 	if err := enterCgroup(group); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -68,20 +71,20 @@ func runDaemonInCgroup(group string) {
 // A daemonProcess is a running daemon.
 type daemonProcess struct {
 	cmd            *exec.Cmd
-	logReaderGroup sync.WaitGroup // of its log
+	logReaderGroup sync.WaitGroup // the goroutine that reads the log
 
 	mu            sync.Mutex              // guards warningCounts
-	warningCounts map[logWarningCount]int // of its log, by what they say
+	warningCounts map[logWarningCount]int // lines of the log, by project and message
 }
 
-// A logWarningCount is what one or several lines of a log say.
+// A logWarningCount is a message of the daemon's log, and how many lines have it.
 type logWarningCount struct {
 	project, message string
-	count            int // 0 as a key of process.warningCounts
+	count            int // 0 in the keys of daemonProcess.warningCounts
 }
 
-// startDaemon starts decorum serve in the cgroup and has it run the projects, whose
-// connections all go to addr. The log is written to dir, too.
+// startDaemon starts decorum serve in the cgroup. It runs the projects, and connects to addr for
+// all hosts. The log is also written to dir. A goroutine reads the log until the daemon ends.
 func startDaemon(dir string, group *cgroup, addr string, projects []projectConfig) (*daemonProcess, error) {
 	folder := filepath.Join(dir, "projects")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -93,6 +96,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 			return nil, err
 		}
 	}
+	// Start the process and the goroutine that reads its log.
 	cmd, err := program.SelfCommand(serveArg, group.dir, "--data", filepath.Join(dir, "data"), "--projects", folder,
 		"--start-new", "--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "warn")
 	if err != nil {
@@ -117,7 +121,8 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 	return d, nil
 }
 
-// countEachLogMessage counts the lines of the daemon's log until it ends.
+// countEachLogMessage counts the lines of the daemon's log by project and message, until the log
+// ends.
 func (d *daemonProcess) countEachLogMessage(log io.Reader) {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var line struct{ Msg, Project string }
@@ -130,7 +135,7 @@ func (d *daemonProcess) countEachLogMessage(log io.Reader) {
 	}
 }
 
-// warnings returns what the log says, with the number of lines of each.
+// warnings returns the messages of the log so far, with their counts.
 func (d *daemonProcess) warnings() []logWarningCount {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,7 +147,7 @@ func (d *daemonProcess) warnings() []logWarningCount {
 	return all
 }
 
-// stop ends the daemon in order.
+// stop ends the daemon with SIGTERM and waits for it.
 func (d *daemonProcess) stop() error {
 	return program.Stop(d.cmd, &d.logReaderGroup, daemon.ExitStopped)
 }

@@ -1,4 +1,4 @@
-// The program hostile measures what hostile sites cost the good ones beside them.
+// Hostile measures how much hostile sites slow down the crawl of good sites in the same daemon.
 //
 //	go run ./bench/hostile -memory 512MiB -time 30s -rounds 3
 //
@@ -7,17 +7,20 @@
 //
 //   - bombs: 64 hosts, each with a sitemap of 50 MiB in 49 KiB of gzip and a page of
 //     10 MiB in 10 KiB, sent at the same moment;
-//   - wildcard: a domain each of whose pages links to 50 further host names;
+//   - wildcard: a domain in which each page links to 50 further host names;
 //   - names: a page that links to 20,000 domains;
-//   - plain: 2,000 hosts over plain http, whose pages never end.
+//   - plain: 2,000 endless hosts over plain http.
 //
-// The program fails unless the kernel killed no process of the cgroup, the good
-// project made at least two thirds of the visits that it made alone (the median of
-// the rounds), no good host was visited before its delay was over, and the daemon's
-// log has each warning about a limit once a project.
+// The program fails if the kernel killed a process of the cgroup, if the good project made less
+// than two thirds of the visits that it made alone (the median of the rounds), if a good host was
+// visited before its delay was over, or if the daemon's log has a warning about a limit more than
+// once per project.
 //
-// It needs Linux and the right to make a cgroup. Where it cannot make one, it says
-// so and ends with exit code 0.
+// It requires Linux and the right to create a cgroup. If it cannot create one, it prints SKIPPED
+// and ends with exit code 0.
+//
+// Begin reading at run and measureDaemon; web.go has the sites. The HTTP server of the web and a
+// reader of the daemon's log run in goroutines, which end before measureDaemon returns.
 package main
 
 import (
@@ -39,9 +42,9 @@ import (
 // A benchmarkOptions is what the program measures.
 type benchmarkOptions struct {
 	MaxMemoryBytes  int64         // bytes that the daemon's cgroup may use
-	MeasureDuration time.Duration // how long visits are counted, alone and beside
+	MeasureDuration time.Duration // how long to count visits, in each of the two runs of a round
 	Rounds          int
-	Dir             string // for data and logs of the daemons
+	Dir             string // directory for data and logs of the daemons
 }
 
 func main() {
@@ -50,8 +53,8 @@ func main() {
 	}
 	var p benchmarkOptions
 	memory := flag.Int64("memory", 512, "MiB that the daemon may use")
-	flag.DurationVar(&p.MeasureDuration, "time", 30*time.Second, "how long to count visits, twice a round")
-	flag.IntVar(&p.Rounds, "rounds", 3, "how many rounds to measure")
+	flag.DurationVar(&p.MeasureDuration, "time", 30*time.Second, "how long to count visits, twice per round")
+	flag.IntVar(&p.Rounds, "rounds", 3, "number of rounds")
 	flag.StringVar(&p.Dir, "dir", "", "keep data and logs in this directory (default: a directory that is removed)")
 	flag.Parse()
 	p.MaxMemoryBytes = *memory << 20
@@ -65,7 +68,8 @@ func main() {
 	program.Exit("bench/hostile", err)
 }
 
-// run measures the rounds of p, prints them to out, and returns what was wrong.
+// run measures the rounds of p, prints them to out, and returns an error for each violated
+// condition.
 func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 	if p.Rounds < 1 || p.MeasureDuration <= 0 || p.MaxMemoryBytes <= 0 {
 		return errors.New("-memory, -time and -rounds must be positive")
@@ -76,6 +80,7 @@ func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 		}
 		defer os.RemoveAll(p.Dir)
 	}
+	// Each round measures the good project alone and beside the hostile ones.
 	var ratios []float64
 	var wrong []error
 	t := table.New(out, "round", "visits alone", "beside", "ratio", "peak MiB", "kills", "warnings")
@@ -98,20 +103,20 @@ func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 	t.Flush()
 	slices.Sort(ratios)
 	if median := ratios[len(ratios)/2]; median < 2.0/3 {
-		wrong = append(wrong, fmt.Errorf("the good project made %.2f of the visits that it makes alone", median))
+		wrong = append(wrong, fmt.Errorf("the good project made only %.2f of the visits that it makes alone", median))
 	}
 	return errors.Join(wrong...)
 }
 
-// printWarnings prints the warnings that the daemon logged, with their numbers.
+// printWarnings prints the warnings in the daemon's log, with their counts.
 func printWarnings(out io.Writer, limits []logWarningCount) {
 	for _, w := range limits {
 		fmt.Fprintf(out, "%6d  %s: %s\n", w.count, w.project, w.message)
 	}
 }
 
-// measureDaemon runs a daemon with the given projects over a web of their own and returns
-// what it did. Data and log are in the folder name of p.Dir.
+// measureDaemon runs a daemon with the given projects on a new web, in a new cgroup, and returns the
+// result. Data and log of the daemon are in the folder name of p.Dir.
 func measureDaemon(ctx context.Context, p benchmarkOptions, name string, projects []projectConfig) (result, error) {
 	dir := filepath.Join(p.Dir, name)
 	w, err := startWeb()
@@ -127,6 +132,7 @@ func measureDaemon(ctx context.Context, p benchmarkOptions, name string, project
 	if err != nil {
 		return result{}, errors.Join(err, group.remove())
 	}
+	// Count visits, then stop the daemon and read the figures of the cgroup.
 	visits, err := w.countGoodVisitsDuring(ctx, p.MeasureDuration)
 	stopped := d.stop()
 	r := result{goodHostVisits: visits, minGap: w.minGoodHostGap()}
@@ -137,27 +143,27 @@ func measureDaemon(ctx context.Context, p benchmarkOptions, name string, project
 	return r, errors.Join(err, stopped, group.remove())
 }
 
-// A result is what a daemon did with its projects.
+// A result has the figures of one daemon.
 type result struct {
-	goodHostVisits int           // to pages of the good hosts
-	minGap         time.Duration // between two requests to one good host
-	oomKills       int           // by the kernel, for memory
-	peakBytes      int64         // bytes that the cgroup used at most
+	goodHostVisits int           // visits to pages of the good hosts
+	minGap         time.Duration // shortest time between two requests to one good host
+	oomKills       int           // processes that the kernel killed because of the memory limit
+	peakBytes      int64         // peak memory of the cgroup
 	warnings       []logWarningCount
 }
 
-// violationsError returns what the daemon must not have done.
+// violationsError returns an error for each condition that the daemon violated.
 func (r result) violationsError() error {
 	var errs []error
 	if r.oomKills > 0 {
-		errs = append(errs, fmt.Errorf("the kernel killed the daemon for its memory, %d times", r.oomKills))
+		errs = append(errs, fmt.Errorf("the kernel killed the daemon %d times because of the memory limit", r.oomKills))
 	}
 	if r.minGap < goodDelay {
-		errs = append(errs, fmt.Errorf("a good host had %v between two requests; its delay is %v", r.minGap, goodDelay))
+		errs = append(errs, fmt.Errorf("two requests to a good host were only %v apart; its delay is %v", r.minGap, goodDelay))
 	}
 	for _, w := range r.warnings {
 		if w.count > 1 {
-			errs = append(errs, fmt.Errorf("the log has %d lines of one limit: %s: %s", w.count, w.project, w.message))
+			errs = append(errs, fmt.Errorf("the log has %d lines about one limit: %s: %s", w.count, w.project, w.message))
 		}
 	}
 	return errors.Join(errs...)

@@ -20,8 +20,8 @@ const (
 	goodHosts            = 40
 	goodDelay            = time.Second
 	bombHosts            = 64
-	bombSitemapBytes     = 50 << 20 // bytes of a bomb of a sitemap, as decoded: the limit of sitemaps.org
-	bombPageBytes        = 10 << 20 // the same of a page: decorum's limit
+	bombSitemapBytes     = 50 << 20 // decoded bytes of a bomb that is a sitemap: the limit of sitemaps.org
+	bombPageBytes        = 10 << 20 // decoded bytes of a bomb that is a page: decorum's limit
 	nameHosts            = 20_000
 	plainHosts           = 2_000
 	wildcardLinksPerPage = 50 // host names that a page of the wildcard domain links to
@@ -33,13 +33,13 @@ type web struct {
 	server *http.Server
 	bombs  map[string]*bomb // by path
 
-	mu                  sync.Mutex           // guards what follows
-	goodHostVisits      int                  // to pages of good hosts
-	lastRequestTimes    map[string]time.Time // request to each good host
-	shortestGoodHostGap time.Duration        // the shortest between two requests to one good host
+	mu                  sync.Mutex           // guards goodHostVisits, lastRequestTimes and shortestGoodHostGap
+	goodHostVisits      int                  // visits to pages of good hosts
+	lastRequestTimes    map[string]time.Time // last request by good host
+	shortestGoodHostGap time.Duration        // shortest time between two requests to one good host
 }
 
-// startWeb serves a web until Close.
+// startWeb starts a web. It runs until Close.
 func startWeb() (*web, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,9 +57,10 @@ func startWeb() (*web, error) {
 	return w, nil
 }
 
+// Close ends the server and closes its connections.
 func (w *web) Close() error { return w.server.Close() }
 
-// ServeHTTP answers by the first label of the host name.
+// ServeHTTP implements http.Handler. The kind of a host is in its name.
 func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	kind, _, _ := strings.Cut(host, "-")
@@ -74,13 +75,12 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		writeLinkPage(rw, subdomainLinks(host, r.URL.Path))
 	case host == "names.example":
 		writeLinkPage(rw, manyDomainLinks())
-	default: // a host of names, or of plain
+	default: // a host of the projects names or plain
 		writeLinkPage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
 	}
 }
 
-// serveGoodHost answers for a good host and notes its pace. Each page links to two
-// others.
+// serveGoodHost serves a good host and records the request. Each page links to two other pages.
 func (w *web) serveGoodHost(rw http.ResponseWriter, r *http.Request, host string) {
 	robots := r.URL.Path == "/robots.txt"
 	w.recordGoodHostRequest(host, robots)
@@ -91,8 +91,8 @@ func (w *web) serveGoodHost(rw http.ResponseWriter, r *http.Request, host string
 	writeLinkPage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
 }
 
-// recordGoodHostRequest notes a request to a good host. The gaps are from request to request, and so
-// longer than the crawler's delay by the time that an answer takes.
+// recordGoodHostRequest records a request to a good host. It measures gaps from request to request;
+// these are longer than the crawler's delay by the time of a response.
 func (w *web) recordGoodHostRequest(host string, robots bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +106,8 @@ func (w *web) recordGoodHostRequest(host string, robots bool) {
 	}
 }
 
-// serveBombHost answers for a host of bombs: its seed is one, and so is the sitemap that
-// its robots.txt names.
+// serveBombHost serves a host with bombs: the page that is its seed, and the sitemap in its
+// robots.txt.
 func (w *web) serveBombHost(rw http.ResponseWriter, r *http.Request) {
 	b := w.bombs[r.URL.Path]
 	switch {
@@ -123,8 +123,8 @@ func (w *web) serveBombHost(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// countGoodVisitsDuring waits for the first visit to a good host and returns how many visits the
-// good hosts had in the time d after it.
+// countGoodVisitsDuring waits up to a minute for the first visit to a good host, and returns how
+// many visits the good hosts received in the time d after it.
 func (w *web) countGoodVisitsDuring(ctx context.Context, d time.Duration) (int, error) {
 	limit, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no good host was visited within a minute"))
 	defer cancel()
@@ -144,34 +144,32 @@ func (w *web) countGoodVisitsDuring(ctx context.Context, d time.Duration) (int, 
 	return w.goodHostVisitCount() - before, nil
 }
 
-// goodHostVisitCount returns how many visits the pages of the good hosts had.
+// goodHostVisitCount returns how many visits the good hosts have received.
 func (w *web) goodHostVisitCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.goodHostVisits
 }
 
-// minGoodHostGap returns the shortest time between two requests to one
-// good host.
+// minGoodHostGap returns the shortest time between two requests to one good host.
 func (w *web) minGoodHostGap() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.shortestGoodHostGap
 }
 
-// A bomb is an answer that is small as sent and large when decoded. The server holds it
-// back until the crawl has requested the bombs of all hosts, so that all are sent at
-// the same moment.
+// A bomb is a response that is small when sent and large when decoded. The server delays it until
+// the crawl has requested the bombs of all hosts, so that it sends them at the same moment.
 type bomb struct {
 	contentType       string
-	gzip              []byte
-	allHostsRequested chan struct{} // closed when all were asked
+	gzip              []byte        // the compressed body
+	allHostsRequested chan struct{} // closed when the bombs of all hosts have been requested
 
 	mu       sync.Mutex // guards requests
 	requests int
 }
 
-// newBomb returns a bomb of size bytes: head, spaces, and tail.
+// newBomb returns a bomb of size decoded bytes: head, spaces, and tail.
 func newBomb(contentType, head string, size int, tail string) *bomb {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
@@ -185,8 +183,8 @@ func newBomb(contentType, head string, size int, tail string) *bomb {
 	return &bomb{contentType: contentType, gzip: b.Bytes(), allHostsRequested: make(chan struct{})}
 }
 
-// countRequestAndAwaitAll returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
-// need not ask them all at once.
+// countRequestAndAwaitAll counts a request and returns when all hosts' bombs have been requested,
+// ctx is done, or 5 seconds have passed, because a crawler need not request all of them at once.
 func (b *bomb) countRequestAndAwaitAll(ctx context.Context) {
 	b.mu.Lock()
 	if b.requests++; b.requests == bombHosts {
@@ -200,7 +198,7 @@ func (b *bomb) countRequestAndAwaitAll(ctx context.Context) {
 	}
 }
 
-// writeLinkPage answers with an HTML page that has links.
+// writeLinkPage writes an HTML page with links.
 func writeLinkPage(rw http.ResponseWriter, links []string) {
 	rw.Header().Set("Content-Type", "text/html")
 	var b bytes.Buffer
@@ -211,14 +209,13 @@ func writeLinkPage(rw http.ResponseWriter, links []string) {
 	rw.Write(b.Bytes())
 }
 
-// linkedPath returns the path of the i-th page that the page of a path links to.
+// linkedPath returns the path of the i-th page to which the page at path links.
 func linkedPath(path string, i int) string {
 	n, _ := strconv.Atoi(strings.TrimPrefix(path, "/")) // the root is page 0
 	return "/" + strconv.Itoa(2*n+1+i)
 }
 
-// subdomainLinks returns links to hosts of the wildcard domain that no other page links
-// to.
+// subdomainLinks returns links from a page to further hosts of the wildcard domain.
 func subdomainLinks(host, path string) []string {
 	label, _, _ := strings.Cut(host, ".")
 	links := make([]string, 0, wildcardLinksPerPage)
@@ -228,7 +225,7 @@ func subdomainLinks(host, path string) []string {
 	return links
 }
 
-// manyDomainLinks returns links to names hosts, each in a domain of its own.
+// manyDomainLinks returns links to nameHosts hosts, each in another domain.
 func manyDomainLinks() []string {
 	links := make([]string, nameHosts)
 	for i := range links {

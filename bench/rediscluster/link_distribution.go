@@ -7,7 +7,8 @@ import (
 
 const linksPerPage = web.LinksPerPage
 
-// A linkDistribution is an order of discovery: linkAt returns the host and the page of the n-th link.
+// A linkDistribution is an order of discovery: linkAt returns the host and the page of the n-th
+// link.
 type linkDistribution struct {
 	name   string
 	linkAt func(n, hosts int) (host, page int)

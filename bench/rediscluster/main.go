@@ -6,25 +6,27 @@
 //
 // The program prints three tables. It omits a table whose flag is empty.
 //
-// Rates (-clusters), for clusters with the given numbers of masters+replicas: the program discovers URLs
-// with calls of 50 links, either scattered, each on another host than the one before, or paged, four of
-// five on one host. Then it leases them, at most 64 per call, and acks them one by one, without delays of
-// hosts. Every 16 callers share a store, like the workers of a process, and one of them leases. CPU time
-// is that of this process ("here") and of all servers, including replicas, per URL. The rates apply to the
-// machine that all processes share; use the CPU times to size a larger cluster.
+// Rates (-clusters), for clusters with the given numbers of masters+replicas: the program discovers
+// URLs with calls of 50 links, either scattered, each on another host than the one before, or
+// paged, four of five on one host. Then it leases them, at most 64 per call, and acks them one by
+// one, without delays of hosts. Every 16 callers share a store, like the workers of a process, and
+// one of them leases. CPU time is that of this process ("here") and of all servers, including
+// replicas, per URL. The rates apply to the machine that all processes share; use the CPU times to
+// size a larger cluster.
 //
 // Memory (-memory), for the given numbers of hosts: the memory of one server for a queued URL, for a
 // visited URL, and for a host without its URLs.
 //
-// Workers (-workers): the given number of decorum crawl processes visit one endless web, on a cluster of
-// three masters with a replica each. The web's servers respond after -latency, and each process has
-// -in-hand requests in flight, so that the CPU does not limit it. The web counts the visits, including
-// those to robots.txt, for -time after all processes have started. Scale is the ratio of visits/s to the
-// rate of the first row per worker, times the number of workers. CPU time is that of all workers, and of
-// all servers, per visit. A request that the crawl test's judge finds too early is an error.
+// Workers (-workers): the given number of decorum crawl processes visit one endless web, on a
+// cluster of three masters with a replica each. The web's servers respond after -latency, and each
+// process has -in-hand requests in flight, so that the CPU does not limit it. The web counts the
+// visits, including those to robots.txt, for -time after all processes have started. Scale is the
+// ratio of visits/s to the rate of the first row per worker, times the number of workers. CPU time
+// is that of all workers, and of all servers, per visit. A request that crawltest judges too early
+// is an error.
 //
-// The program requires Linux, for /proc, and redis-server. Begin reading at run, then at the function of
-// each table: benchmarkStoreRates, benchmarkMemory and benchmarkWorkers.
+// The program requires Linux, for /proc, and redis-server. Begin reading at run, then at the
+// function of each table: benchmarkStoreRates, benchmarkMemory and benchmarkWorkers.
 package main
 
 import (

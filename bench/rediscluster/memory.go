@@ -31,8 +31,9 @@ func benchmarkMemory(p benchmarkOptions, list []string, t *table.Table) error {
 	return nil
 }
 
-// measureMemoryRow writes the row of r.Hosts. It measures the server's memory after each of four steps;
-// the differences are the memory of hosts with their first URL, of queued URLs and of visited URLs.
+// measureMemoryRow writes the row of r.Hosts. It measures the server's memory after each of four
+// steps; the differences are the memory of hosts with their first URL, of queued URLs and of
+// visited URLs.
 func (r *storeBenchmark) measureMemoryRow(t *table.Table) error {
 	s, err := openRedis(r.cluster, newKeyPrefix(), 0)
 	if err != nil {

@@ -52,7 +52,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestOrders: the orders have as many links of one host on a page as the program's documentation says.
+// TestOrders: the orders have as many links of one host on a page as the program's documentation
+// says.
 func TestOrders(t *testing.T) {
 	const hosts = 1000
 	for _, o := range orders {

@@ -38,8 +38,8 @@ func clientAndServerCPUTime(c *redistest.Cluster) (p clientServerCPUTime, err er
 	return p, nil
 }
 
-// processCPUTime returns the user and system time of a process: proc(5), /proc/pid/stat, fields 14 and
-// 15, in ticks. Linux has 100 ticks per second.
+// processCPUTime returns the user and system time of a process: proc(5), /proc/pid/stat, fields 14
+// and 15, in ticks. Linux has 100 ticks per second.
 func processCPUTime(pid string) (time.Duration, error) {
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	if err != nil {

@@ -111,7 +111,8 @@ func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement
 	return c, err
 }
 
-// runCallers calls do once for each i below n, from the given number of goroutines, each with its store.
+// runCallers calls do once for each i below n, from the given number of goroutines, each with its
+// store.
 func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i int) error) error {
 	var next atomic.Int64
 	return program.RunWorkers(callers, func(k int) (err error) {
@@ -122,9 +123,10 @@ func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i in
 	})
 }
 
-// addPageLinks adds the links of pages from to to-1, which are all new. The time includes the generation
-// of links. It ignores how many the store counts as new, because a call that the client repeats reports
-// its own URLs as known; measureLeaseAndAckRates checks that all URLs can be leased.
+// addPageLinks adds the links of pages from to to-1, which are all new. The time includes the
+// generation of links. It ignores how many the store counts as new, because a call that the client
+// repeats reports its own URLs as known; measureLeaseAndAckRates checks that all URLs can be
+// leased.
 func (r *storeBenchmark) addPageLinks(o linkDistribution, from, to int) (urls int, err error) {
 	return (to - from) * linksPerPage, r.runCallers(r.callers, to-from, func(s *redis.Store, i int) error {
 		_, err := s.Add(context.Background(), o.pageLinks(from+i, r.Hosts), 0)
@@ -132,9 +134,9 @@ func (r *storeBenchmark) addPageLinks(o linkDistribution, from, to int) (urls in
 	})
 }
 
-// measureLeaseAndAckRates leases and acks all URLs, in rounds of all due hosts, and writes their rows. A
-// store learns of hosts that other stores made due only when it refreshes, so some rounds find no URL.
-// The benchmark fails if a minute passes without a lease.
+// measureLeaseAndAckRates leases and acks all URLs, in rounds of all due hosts, and writes their
+// rows. A store learns of hosts that other stores made due only when it refreshes, so some rounds
+// find no URL. The benchmark fails if a minute passes without a lease.
 func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 	var leasing, acking measurement
 	for lastLease := time.Now(); acking.urls < urls; {

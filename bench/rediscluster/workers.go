@@ -23,8 +23,8 @@ import (
 // A workerBenchmarkConfig describes the web of the workers and their crawl.
 type workerBenchmarkConfig struct {
 	Hosts, ConcurrentRequestsPerWorker int
-	// Latency is the response time of servers, Delay the politeness delay, MeasureDuration the time of
-	// the measurement.
+	// Latency is the response time of servers, Delay the politeness delay, MeasureDuration the time
+	// of the measurement.
 	Latency, Delay, MeasureDuration time.Duration
 }
 
@@ -81,8 +81,8 @@ func (f workerBenchmarkConfig) newWeb() *crawltest.Web {
 }
 
 // measureWorkers runs n worker processes on a web. It returns the requests per second that the web
-// received, and their number, time and CPU time; the clients' CPU time is that of the workers. An error
-// of the judge is an error of the run.
+// received, and their number, time and CPU time; the clients' CPU time is that of the workers. An
+// error of the judge is an error of the run.
 func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate float64, cost measurement, err error) {
 	served := f.newWeb()
 	server, err := served.Start("")
@@ -104,7 +104,8 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 			err = errors.New(report.String())
 		}
 	}()
-	// Start the workers, and wait until all have begun and have their full number of requests in flight.
+	// Start the workers, and wait until all have begun and have their full number of requests in
+	// flight.
 	project := filepath.Join(dir, "project.yaml")
 	if err := os.WriteFile(project, f.projectYAML(c), 0o600); err != nil {
 		return 0, cost, err
@@ -125,8 +126,8 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 	return f.measureRequestRateAndCost(c, served, all)
 }
 
-// measureRequestRateAndCost counts the requests to the web for MeasureDuration, or longer, up to a minute,
-// until it has received at least one.
+// measureRequestRateAndCost counts the requests to the web for MeasureDuration, or longer, up to a
+// minute, until it has received at least one.
 func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, served *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
 	spentSoFar := func() (p clientServerCPUTime, err error) {
 		if p, err = clientAndServerCPUTime(c); err != nil {

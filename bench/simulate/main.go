@@ -1,25 +1,27 @@
-// Simulate plans a crawl by many processes, larger than one machine can run: it simulates workers and
-// hosts in virtual time, and keeps the state in stores of storage/memory, one for each partition of
-// storage/redis.
+// Simulate plans a crawl by many processes, larger than one machine can run: it simulates workers
+// and hosts in virtual time, and keeps the state in stores of storage/memory, one for each
+// partition of storage/redis.
 //
 //	go run ./bench/simulate
 //	go run ./bench/simulate -hosts 1000,1000000 -partitions 64,256 -warm 20m -time 20m
 //
-// Each combination is a row of the first table: pages/s; the share of the workers' time spent waiting;
-// how late hosts were visited after they were due, in seconds, as quantiles over all visits; the fewest
-// and the most pages of a worker; the calls of scripts per page; and the share of calls that returned no
-// lease. The second table has, for each row, the load of masters: calls/s of all masters, the load of the
-// busiest master relative to the mean, the share of a core that the busiest needs, by the CPU time of
-// each script (see cpuMicros), and the share of that time for queries.
+// Each combination is a row of the first table: pages/s; the share of the workers' time spent
+// waiting; how late hosts were visited after they were due, in seconds, as quantiles over all
+// visits; the fewest and the most pages of a worker; the calls of scripts per page; and the share
+// of calls that returned no lease. The second table has, for each row, the load of masters: calls/s
+// of all masters, the load of the busiest master relative to the mean, the share of a core that the
+// busiest needs, by the CPU time of each script (see cpuMicros), and the share of that time for
+// queries.
 //
-// The web has sites of 10 to 100,000 pages by a power law; a delay of 0.2 s to 30 s after each visit,
-// mostly 1 s; responses that take a log-normal time with a median of 0.4 s; one host in fifty that never
-// responds and is tried three times; and one in twenty whose robots.txt must be fetched first. A page has
-// 40 links to its own site, of which two are new as long as the site has further pages, and four to other
-// sites, some of which are linked to often. All hosts are known from the beginning.
+// The web has sites of 10 to 100,000 pages by a power law; a delay of 0.2 s to 30 s after each
+// visit, mostly 1 s; responses that take a log-normal time with a median of 0.4 s; one host in
+// fifty that never responds and is tried three times; and one in twenty whose robots.txt must be
+// fetched first. A page has 40 links to its own site, two of them new as long as the site has
+// further pages, and four to other sites, some of which are linked to often. All hosts are known
+// from the beginning.
 //
-// Processes learn about partitions, and call scripts, at the same moments as in storage/redis, but calls
-// take no time. The same -seed gives the same result.
+// Processes learn about partitions, and call scripts, at the same moments as in storage/redis, but
+// calls take no time. The same -seed gives the same result.
 //
 // Begin reading at simulation.run (simulation.go). The program starts no goroutines.
 package main

@@ -120,8 +120,8 @@ func formatSeconds(s float32) string {
 
 var masterTableHeader = []string{"hosts", "processes", "partitions", "masters", "calls/s", "busiest/mean", "of a core", "asking"}
 
-// writeMasterLoadRow writes the row of the run in the second table, for masters that share the partitions
-// equally.
+// writeMasterLoadRow writes the row of the run in the second table, for masters that share the
+// partitions equally.
 func (r *result) writeMasterLoadRow(masters int, t *table.Table) {
 	micros, calls := make([]float64, masters), 0
 	all, asking := 0.0, 0.0

@@ -16,8 +16,8 @@ func smallSimulation(hosts int) *simulation {
 	return newSimulation(p, hosts, 5, 16)
 }
 
-// TestSimulate: with more due hosts than workers, the workers hardly wait; with few hosts, they mostly
-// wait. In both cases, the counts of calls agree with the visits.
+// TestSimulate: with more due hosts than workers, the workers hardly wait; with few hosts, they
+// mostly wait. In both cases, the counts of calls agree with the visits.
 func TestSimulate(t *testing.T) {
 	many, err := smallSimulation(3000).run()
 	if err != nil {
@@ -51,8 +51,8 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestFewEmptyLeases: when twenty processes wait for the same hosts, at most a quarter of the calls return
-// no lease, and no host waits more than 0.5 s although processes leave hosts to each other.
+// TestFewEmptyLeases: when twenty processes wait for the same hosts, at most a quarter of the calls
+// return no lease, and no host waits more than 0.5 s although processes leave hosts to each other.
 func TestFewEmptyLeases(t *testing.T) {
 	p := simulationOptions{TotalWorkers: 200, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	r, err := newSimulation(p, 200, 20, 8).run()

@@ -24,7 +24,7 @@ type simulation struct {
 	result                *result
 }
 
-// A process shares its workers' knowledge of when each partition has its next due host.
+// A process has workers, and knows when each partition has its next due host.
 type process struct {
 	waitingWorkers            []int   // indexes of workers without a lease, in the order of their waits
 	nextDueByPartition        []int64 // when the first host of each partition is due, as of the last call
@@ -138,8 +138,8 @@ func (c *simulation) accountAllWorkers(at int64) {
 	}
 }
 
-// seedHosts queues the first page of each host. The hosts are due one after another, because hosts due at
-// the same moment would be visited partition by partition.
+// seedHosts queues the first page of each host. The hosts are due one after another, because hosts
+// due at the same moment would be visited partition by partition.
 func (c *simulation) seedHosts() error {
 	for i := range c.sites {
 		at := startTime.Add(time.Duration(i-len(c.sites)) * time.Microsecond)
@@ -173,9 +173,9 @@ func (c *simulation) addWorkerTime(w *worker, until int64, waited bool) {
 	w.stateSince = until
 }
 
-// leaseForWaitingWorkers takes leases for the waiting workers of a process, as Lease of storage/redis
-// does: first from the partition whose host has been due for the longest time, as far as the process
-// knows.
+// leaseForWaitingWorkers takes leases for the waiting workers of a process, as Lease of
+// storage/redis does: first from the partition whose host has been due for the longest time, as far
+// as the process knows.
 func (c *simulation) leaseForWaitingWorkers(number int) error {
 	p := &c.processes[number]
 	if len(p.waitingWorkers) == 0 {
@@ -209,7 +209,7 @@ func (c *simulation) leaseForWaitingWorkers(number int) error {
 	return nil
 }
 
-// refreshesPerFullQuery is the number of refreshes of which one queries all partitions.
+// refreshesPerFullQuery says that one in this many refreshes queries all partitions.
 const refreshesPerFullQuery = 20
 
 // refreshChangedPartitions queries the partitions that other processes have changed.
@@ -230,8 +230,8 @@ func (c *simulation) refreshChangedPartitions(p *process) error {
 	return nil
 }
 
-// longestDuePartition returns the partition whose first host has been due for the longest time, or -1 if
-// no host is due.
+// longestDuePartition returns the partition whose first host has been due for the longest time, or
+// -1 if no host is due.
 func (p *process) longestDuePartition(now int64) int {
 	longest := -1
 	for part, at := range p.nextDueByPartition {
@@ -251,9 +251,9 @@ func (p *process) earliestDue() int64 {
 	return first
 }
 
-// callLease takes up to maxLeases leases from a partition, or with 0 only learns when its next host is
-// due. It counts the call as lease.lua. After a call without a lease, the process leaves the partition's
-// next hosts to others for a random time.
+// callLease takes up to maxLeases leases from a partition, or with 0 only learns when its next host
+// is due. It counts the call as lease.lua. After a call without a lease, the process leaves the
+// partition's next hosts to others for a random time.
 func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease, error) {
 	leases, err := c.leaseFromPartition(p, part, maxLeases)
 	switch {
@@ -289,8 +289,8 @@ func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]stor
 	return leases, nil
 }
 
-// raisePartitionNextDueToBackoff makes the process leave a partition's next host to others until the end
-// of its back-off.
+// raisePartitionNextDueToBackoff makes the process leave a partition's next host to others until
+// the end of its back-off.
 func (p *process) raisePartitionNextDueToBackoff(part int, now int64) {
 	if p.nextDueByPartition[part] > now && p.nextDueByPartition[part] < math.MaxInt64 {
 		p.nextDueByPartition[part] = max(p.nextDueByPartition[part], p.backoffUntilByPartition[part])

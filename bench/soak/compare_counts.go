@@ -14,21 +14,23 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A countPair is what both sides have counted.
+// A countPair is one figure, as counted by the daemon and by the servers.
 type countPair struct {
 	name                     string
 	daemonCount, serverCount float64
-	tolerance                float64 // by so much brakes may have made them differ
+	tolerance                float64 // maximum difference that brakes can have caused
 }
 
-// isWithinTolerance reports whether both sides agree.
+// isWithinTolerance reports whether both counts agree.
 func (c countPair) isWithinTolerance() bool {
 	return math.Abs(c.daemonCount-c.serverCount) <= c.tolerance
 }
 
-// A serverCounts is what the servers have counted of one kind, by words.
+// A serverCounts has the servers' counts of one kind, by word, such as a status class. uncertain
+// has the part of each that the daemon may have counted otherwise because of a brake.
 type serverCounts struct{ totals, uncertain map[string]float64 }
 
+// addCount adds n to the count of a word.
 func (t *serverCounts) addCount(word string, n float64, uncertain bool) {
 	if t.totals == nil {
 		t.totals, t.uncertain = map[string]float64{}, map[string]float64{}
@@ -39,7 +41,8 @@ func (t *serverCounts) addCount(word string, n float64, uncertain bool) {
 	}
 }
 
-// pairWithDaemonCounts sets what the daemon has counted beside a tally.
+// pairWithDaemonCounts returns the pairs of all words that the daemon or the servers have counted.
+// kind begins their names.
 func (t *serverCounts) pairWithDaemonCounts(kind string, daemon map[string]float64) (all []countPair) {
 	words := maps.Clone(daemon)
 	maps.Copy(words, t.totals)
@@ -49,20 +52,22 @@ func (t *serverCounts) pairWithDaemonCounts(kind string, daemon map[string]float
 	return all
 }
 
-// collectCountPairs sets what the daemon has counted beside what the web has.
+// collectCountPairs returns the daemon's counts in n beside the counts from the web's log.
 func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) []countPair {
+	// Count the log.
 	var classes, robotsFetches, bytes serverCounts
 	for _, x := range log {
 		cut := o.mayHaveBeenCutByBrake(x)
 		classes.addCount(statusClass(x), 1, cut)
 		if cut && statusClass(x) != "none" {
-			classes.uncertain["none"]++ // which the daemon may take it for
+			classes.uncertain["none"]++ // the daemon may not have received the response
 		}
 		if strings.HasSuffix(x.URL, "/robots.txt") {
 			robotsFetches.addCount(robotsFetchOutcome(x), 1, cut)
 		}
 		bytes.addCount("", float64(decodedBodyLength(x)), cut)
 	}
+	// A brake may have cut requests before they reached a server.
 	unseen := o.maxRequestsCutByBrakes(n.sumSeries("decorum_visits_total") - float64(len(log)))
 	classes.addCount("none", 0, false)
 	classes.uncertain["none"] += unseen
@@ -72,7 +77,8 @@ func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) 
 	return append(all, bytes.pairWithDaemonCounts("bytes of bodies", n.sumByLabel("decorum_bytes_total", ""))...)
 }
 
-// statusClass is the class of an answer's status; none: it did not come whole.
+// statusClass returns the class of a response's status, such as 2xx, or "none" for an incomplete
+// response.
 func statusClass(x crawltest.Exchange) string {
 	if x.Incomplete || x.Status == 0 {
 		return "none"
@@ -80,7 +86,7 @@ func statusClass(x crawltest.Exchange) string {
 	return strconv.Itoa(x.Status/100) + "xx"
 }
 
-// robotsFetchOutcome is what an answer to a request for a robots.txt means.
+// robotsFetchOutcome returns the outcome of a response to a request for a robots.txt.
 func robotsFetchOutcome(x crawltest.Exchange) string {
 	switch {
 	case x.Incomplete || x.Status == 0 || x.Status/100 == 5:
@@ -91,8 +97,8 @@ func robotsFetchOutcome(x crawltest.Exchange) string {
 	return "rules"
 }
 
-// decodedBodyLength is how many bytes of a body a client has when it has undone the
-// compression, 0 if it cannot have all of it.
+// decodedBodyLength returns the length of a response's body after decompression, or 0 if the
+// response is incomplete.
 func decodedBodyLength(x crawltest.Exchange) int {
 	switch {
 	case statusClass(x) == "none":
@@ -111,21 +117,22 @@ func decodedBodyLength(x crawltest.Exchange) int {
 	return len(pageHTML(host, page))
 }
 
-// parsePageURL returns the page of a URL, and false if it is none.
+// parsePageURL returns the host and the page of a URL, and whether it is the URL of a page.
 func parsePageURL(u *url.URL) (host, page int, ok bool) {
 	_, err := fmt.Sscanf(u.Host, "www.site-%d.example", &host)
 	page, ok = pageNumber(u.Path)
 	return host, page, ok && err == nil
 }
 
-// hostOf is the host of a URL as the log has it.
+// hostOf returns the host of a URL in the log.
 func hostOf(x string) string {
 	_, rest, _ := strings.Cut(x, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	return host
 }
 
-// checkCountPairs prints both sides, and returns an error if they are not the same.
+// checkCountPairs prints the pairs, and returns an error if the counts of a pair differ by more
+// than its tolerance.
 func checkCountPairs(out io.Writer, all []countPair) error {
 	t := table.New(out, "", "daemon", "servers", "")
 	wrong := 0
@@ -136,7 +143,7 @@ func checkCountPairs(out io.Writer, all []countPair) error {
 			verdict = fmt.Sprintf("%+.0f", c.daemonCount-c.serverCount)
 			wrong++
 		case c.daemonCount != c.serverCount:
-			verdict = fmt.Sprintf("%+.0f, overtaken by a brake", c.daemonCount-c.serverCount)
+			verdict = fmt.Sprintf("%+.0f, cut by a brake", c.daemonCount-c.serverCount)
 		}
 		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%s\t\n", c.name, c.daemonCount, c.serverCount, verdict)
 	}

@@ -23,21 +23,21 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A daemonProcess is a daemon that runs as decorum serve does.
+// A daemonProcess is a decorum serve process, with a client of its API.
 type daemonProcess struct {
 	api.Client
 	cmd            *exec.Cmd
 	projectsDir    string         // the folder of project files
-	logReaderGroup sync.WaitGroup // its reader
+	logReaderGroup sync.WaitGroup // the goroutine that reads the log
 }
 
-// serveArg makes this program the decorum command.
+// serveArg as the first argument makes this program the decorum command.
 const serveArg = "serve"
 
-// profileEnv names the file for the profile that the daemon is asked for by SIGUSR1.
+// profileEnv is the environment variable with the file for the heap profile that SIGUSR1 requests.
 const profileEnv = "DECORUM_SOAK_PROFILE"
 
-// runDaemon is the daemon's process.
+// runDaemon runs the daemon's process. It does not return.
 func runDaemon() {
 	if file := os.Getenv(profileEnv); file != "" {
 		signals := make(chan os.Signal, 1)
@@ -45,7 +45,7 @@ func runDaemon() {
 		go func() {
 			for range signals {
 				if err := writeHeapProfile(file); err != nil {
-					fmt.Fprintln(os.Stderr, "no profile:", err)
+					fmt.Fprintln(os.Stderr, "cannot write the heap profile:", err)
 				}
 			}
 		}()
@@ -53,7 +53,7 @@ func runDaemon() {
 	daemon.Main(nil)
 }
 
-// writeHeapProfile writes a profile of the heap as it is now.
+// writeHeapProfile collects garbage and writes a profile of the heap to file.
 func writeHeapProfile(file string) error {
 	f, err := os.Create(file)
 	if err != nil {
@@ -63,7 +63,7 @@ func writeHeapProfile(file string) error {
 	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }
 
-// startDaemon starts the daemon of a plan, and waits until it answers.
+// startDaemon starts a daemon with its data in p.Dir, and waits until it listens.
 func startDaemon(p soakOptions) (*daemonProcess, error) {
 	data := filepath.Join(p.Dir, "data")
 	d := &daemonProcess{projectsDir: filepath.Join(p.Dir, "projects")}
@@ -82,11 +82,12 @@ func startDaemon(p soakOptions) (*daemonProcess, error) {
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}
+	// The log has the address on which the daemon listens.
 	listening := make(chan string, 1)
 	d.logReaderGroup.Go(func() { copyLogAndReportAddr(stderr, p.Log, listening) })
 	addr, ok := <-listening
 	if !ok {
-		return nil, fmt.Errorf("decorum serve did not come up: %w", d.wait())
+		return nil, fmt.Errorf("decorum serve ended before it listened: %w", d.wait())
 	}
 	token, err := os.ReadFile(filepath.Join(data, "token"))
 	if err != nil {
@@ -96,7 +97,8 @@ func startDaemon(p soakOptions) (*daemonProcess, error) {
 	return d, nil
 }
 
-// copyLogAndReportAddr copies the daemon's log, and says where it listens.
+// copyLogAndReportAddr copies the daemon's log until it ends, and sends the listening address, once
+// it is known, to listening. It closes listening at the end.
 func copyLogAndReportAddr(from io.Reader, to io.Writer, listening chan<- string) {
 	defer close(listening)
 	sent := false
@@ -110,14 +112,15 @@ func copyLogAndReportAddr(from io.Reader, to io.Writer, listening chan<- string)
 	}
 }
 
-// projectFilePath is where the file of a project is.
+// projectFilePath returns the path of a project's file.
 func (d *daemonProcess) projectFilePath(project string) string {
 	return filepath.Join(d.projectsDir, project+".yaml")
 }
 
-// awaitProjectsCondition waits until the projects are as so says.
+// awaitProjectsCondition waits up to a minute until condition accepts the projects, which it gets
+// by name. description is for the error.
 func (d *daemonProcess) awaitProjectsCondition(ctx context.Context, description string, condition func(map[string]api.Project) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("in a minute it did not come to this: %s", description))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("not within a minute: %s", description))
 	defer cancel()
 	for {
 		all, err := d.Projects(ctx)
@@ -137,7 +140,7 @@ func (d *daemonProcess) awaitProjectsCondition(ctx context.Context, description 
 	}
 }
 
-// changeProjectStateAndWait asks a project for another state, and waits until it has come to it.
+// changeProjectStateAndWait sends action a to a project, and waits until the project is in state s.
 func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
 	if err := d.ControlProject(ctx, project, a); err != nil {
 		return err
@@ -145,7 +148,7 @@ func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project s
 	return d.awaitProjectsCondition(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })
 }
 
-// stop ends the daemon in order.
+// stop ends the daemon with SIGTERM and waits for it.
 func (d *daemonProcess) stop() error {
 	if err := program.Stop(d.cmd, &d.logReaderGroup, daemon.ExitStopped); err != nil {
 		return fmt.Errorf("the daemon ended with %w", err)
@@ -153,12 +156,13 @@ func (d *daemonProcess) stop() error {
 	return nil
 }
 
+// wait waits for the end of the log and of the process.
 func (d *daemonProcess) wait() error {
 	d.logReaderGroup.Wait()
 	return d.cmd.Wait()
 }
 
-// sleep waits, and reports whether the context lasted as long.
+// sleep waits for d, and reports whether it passed before ctx was done.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,29 +1,27 @@
-// The program soak runs decorum serve for as long as it is told, and asks whether it
-// could go on so for months:
+// Soak runs decorum serve for a given time, and checks whether it could run for months:
 //
 //	go run ./bench/soak -time 30m -hosts 2000 -delay 10s
 //
-// A web on loopback has hosts whose pages never end, some of which fail, are slow, or
-// move (see web). The daemon, in a process of its own, crawls it in three projects, two
-// of which share a quarter of the hosts; of each host it takes more URLs than it can
-// visit, but no more than that (see urls). Meanwhile an operator puts brakes on hosts and
-// takes them off, pauses a project and resumes it, and edits a project file, every
-// other time so that it makes no sense. Goroutines, heap, memory and open files are
-// sampled all the time.
+// A web on loopback has endless hosts. Some pages fail, are slow, or redirect (see endlessWeb). The
+// daemon, in a process of its own, crawls the web in three projects. Two of them share a quarter of
+// the hosts. Each project takes a third more URLs of a host than it can visit (see maxURLsPerHost).
+// Meanwhile an operator sets and lifts brakes on hosts, pauses and resumes a project, and edits a
+// project file, every other time with an error. The program samples goroutines, heap, memory and
+// open files all the time.
 //
-// In the end the projects are stopped, and the program fails unless
+// At the end it stops the projects, and fails unless
 //
-//   - the daemon's metrics agree with what the servers have counted, to the last
-//     request and byte. What became of a request or an answer that a brake overtook
-//     on its way is the daemon's to say;
-//   - the judge of crawltest finds no rule broken by any request, and the daemon
-//     itself no rest that fell short;
-//   - no host was asked for anything while a brake was on it, or its project paused;
-//   - each series is flat: over the last two thirds of the run it grows by less than
-//     2 % of its mean in ten minutes. A run of less than ten minutes is too short
-//     to tell.
+//   - the daemon's metrics agree with the servers' counts, to the last request and byte. Only the result
+//     of a request or response that a brake cut on its way may differ;
+//   - the judge of crawltest finds no violation, and the daemon itself reports no delay shortfall;
+//   - no host received a request while it had a brake, or while its project was paused;
+//   - each series is flat: over the last two thirds of the run it grows by less than 2 % of its mean in
+//     ten minutes. A run of less than ten minutes is too short for this check.
 //
-// The load is hosts / delay requests a second; it takes Linux for /proc.
+// The load is hosts / delay requests per second. The program requires Linux for /proc.
+//
+// Begin reading at soakRun.runCrawl (soak.go). The operator and the reader of the daemon's log run
+// in goroutines, which end before the results are checked.
 package main
 
 import (
@@ -37,15 +35,15 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
-// A soakOptions is how long to soak, and in what.
+// A soakOptions describes a run: its web, its duration and where the daemon writes.
 type soakOptions struct {
 	Web            endlessWeb
 	Duration       time.Duration
-	SampleInterval time.Duration // a sample is taken
-	Dir            string        // for what the daemon keeps
-	Log            io.Writer     // for what it says
+	SampleInterval time.Duration // time between two samples
+	Dir            string        // directory for the daemon's data and project files
+	Log            io.Writer     // receives the daemon's log
 
-	HeapProfileFile string // file for a profile of its heap; "": none
+	HeapProfileFile string // file for a profile of the daemon's heap; "": no profile
 }
 
 func main() {
@@ -53,21 +51,21 @@ func main() {
 		runDaemon()
 	}
 	var p soakOptions
-	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "how many hosts")
-	flag.DurationVar(&p.Duration, "time", 30*time.Minute, "how long")
-	flag.DurationVar(&p.Web.CrawlerDelay, "delay", 10*time.Second, "between two visits of a host")
-	flag.DurationVar(&p.SampleInterval, "every", 2*time.Second, "how often a sample is taken: of the heap, between two collections, many tell more than few")
-	flag.StringVar(&p.Dir, "dir", "", "where the daemon keeps its files; they stay there (default: a directory that is removed)")
+	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "number of hosts")
+	flag.DurationVar(&p.Duration, "time", 30*time.Minute, "duration of the run")
+	flag.DurationVar(&p.Web.CrawlerDelay, "delay", 10*time.Second, "delay between two visits to a host")
+	flag.DurationVar(&p.SampleInterval, "every", 2*time.Second, "time between two samples: the heap, which varies between collections, needs many")
+	flag.StringVar(&p.Dir, "dir", "", "directory for the daemon's files, which stay there (default: a directory that is removed)")
 	flag.StringVar(&p.HeapProfileFile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
 	flag.Parse()
 	p.Log = os.Stderr
 	program.Exit("bench/soak", run(p, os.Stdout))
 }
 
-// run soaks a daemon by a plan, and returns what was wrong with it.
+// run runs a daemon by p, prints the results to out, and returns an error for each failed check.
 func run(p soakOptions, out io.Writer) (err error) {
 	if p.Web.Hosts < 4 || p.Web.CrawlerDelay <= 0 || p.SampleInterval <= 0 || p.Duration < 4*p.SampleInterval {
-		return errors.New("it takes 4 hosts, a delay, and the time of 4 samples at least")
+		return errors.New("a run needs at least 4 hosts, a positive delay, and the time of 4 samples")
 	}
 	if p.Dir == "" {
 		if p.Dir, err = os.MkdirTemp("", "bench-soak-"); err != nil {
@@ -75,14 +73,17 @@ func run(p soakOptions, out io.Writer) (err error) {
 		}
 		defer os.RemoveAll(p.Dir)
 	}
+	// Serve the web, with space in its log for all visits. Each robots.txt expires five times in a
+	// run.
 	p.Web.RobotsMaxAge = p.Duration / 6
-	visits := int(p.Duration/p.Web.CrawlerDelay) + 20 // of a host, at most
+	visits := int(p.Duration/p.Web.CrawlerDelay) + 20 // at most, per host
 	served := p.Web.newTestWeb(p.Web.Hosts * visits)
 	server, err := served.Start("")
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	// Run the daemon, and stop it before its results are checked.
 	d, err := startDaemon(p)
 	if err != nil {
 		return err

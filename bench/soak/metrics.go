@@ -16,10 +16,10 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metricFamilies are a daemon's metrics at a moment.
+// metricFamilies are a daemon's metrics at one moment, by name.
 type metricFamilies map[string]*dto.MetricFamily
 
-// scrapeMetrics asks the daemon for its metrics.
+// scrapeMetrics fetches the daemon's metrics.
 func (d *daemonProcess) scrapeMetrics(ctx context.Context) (metricFamilies, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Server+"/metrics", nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func (d *daemonProcess) scrapeMetrics(ctx context.Context) (metricFamilies, erro
 	return parser.TextToMetricFamilies(strings.NewReader(string(text)))
 }
 
-// sumSeries adds up all series of a name.
+// sumSeries returns the sum of all series with a name.
 func (n metricFamilies) sumSeries(name string) (total float64) {
 	for _, v := range n.sumByLabel(name, "") {
 		total += v
@@ -49,7 +49,8 @@ func (n metricFamilies) sumSeries(name string) (total float64) {
 	return total
 }
 
-// sumByLabel adds up the series of a name by the value of a label.
+// sumByLabel returns the sums of the series with a name, by the value of a label. Series without
+// the label count as "".
 func (n metricFamilies) sumByLabel(name, label string) map[string]float64 {
 	sums := map[string]float64{}
 	for _, m := range n[name].GetMetric() {
@@ -64,21 +65,21 @@ func (n metricFamilies) sumByLabel(name, label string) map[string]float64 {
 	return sums
 }
 
-// A sample is what a daemon needed at a moment, and had done by then.
+// A sample has the figures of the daemon at one moment.
 type sample struct {
-	Elapsed         time.Duration // from the start of the run
-	Values          [len(sampledSeries)]float64
-	VisitsPerSecond float64 // since the sample before, a second
-	Queued          float64
+	Elapsed         time.Duration               // since the start of the run
+	Values          [len(sampledSeries)]float64 // of sampledSeries, in the same order
+	VisitsPerSecond float64                     // since the sample before
+	Queued          float64                     // URLs in queues
 }
 
-// sampledSeries are what a daemon must not need more of the longer it runs.
+// sampledSeries are the resources of the daemon whose use must not grow with time.
 var sampledSeries = [...]struct {
 	name, unit string
 	value      func(metricFamilies) float64
 }{
 	{"goroutines", "", func(n metricFamilies) float64 { return n.sumSeries("go_goroutines") }},
-	// The collector aims at twice what is alive after each of its rounds (GOGC=100).
+	// The collector's target is twice the heap that was live after the last collection (GOGC=100).
 	{"live heap", "MiB", func(n metricFamilies) float64 { return n.sumSeries("go_memstats_next_gc_bytes") / 2 / mebibyte }},
 	{"heap in use", "MiB", func(n metricFamilies) float64 { return n.sumSeries("go_memstats_heap_inuse_bytes") / mebibyte }},
 	{"RSS, anonymous", "MiB", func(n metricFamilies) float64 { return n.sumSeries(anonymousRSS) / mebibyte }},
@@ -87,11 +88,11 @@ var sampledSeries = [...]struct {
 
 const (
 	mebibyte     = 1 << 20
-	anonymousRSS = "rss_anonymous" // among the numbers, though the daemon does not tell it
+	anonymousRSS = "rss_anonymous" // name of the figure of addAnonymousRSS, which is not a metric of the daemon
 )
 
-// addAnonymousRSS adds what only the system knows: memory without that of mapped files,
-// which the system takes away when it has better use for it.
+// addAnonymousRSS adds the resident memory of a process without mapped files, from /proc. The
+// system can reclaim the memory of mapped files at any time, so it is not counted.
 func (n metricFamilies) addAnonymousRSS(pid int) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -20,17 +20,19 @@ type soakRun struct {
 	options soakOptions
 	daemon  *daemonProcess
 	web     *crawltest.Web
-	webAddr string // of the web
+	webAddr string // address of the web
 	out     io.Writer
 
 	operator     operator
 	samples      []sample
 	duration     time.Duration
-	finalMetrics metricFamilies // when nothing was in hand any more
+	finalMetrics metricFamilies // after the end of all visits
 }
 
-// runCrawl has the daemon crawl for the time of the plan.
+// runCrawl lets the daemon crawl for options.Duration, while the operator acts and the program takes
+// samples.
 func (s *soakRun) runCrawl(ctx context.Context) error {
+	// Start the projects.
 	for _, project := range s.options.projects() {
 		if err := s.daemon.PutProject(ctx, project.ProjectName, project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {
 			return fmt.Errorf("%s: %w", project.ProjectName, err)
@@ -39,6 +41,7 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 			return err
 		}
 	}
+	// Sample the daemon until the time is over or the operator fails.
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, s.options.Duration)
 	defer cancel()
@@ -46,13 +49,14 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 	operated := make(chan error, 1)
 	go func() {
 		operated <- s.operator.runRounds(limited)
-		cancel() // when it fails, all is over
+		cancel()
 	}()
 	err := s.sampleDaemonPeriodically(limited, begin)
 	cancel()
 	if err := errors.Join(err, <-operated); err != nil {
 		return err
 	}
+	// Stop the projects, so that the metrics include every visit.
 	s.duration = time.Since(begin)
 	if s.options.HeapProfileFile != "" {
 		if err := s.daemon.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -68,7 +72,7 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 	return err
 }
 
-// sampleDaemonPeriodically samples the daemon until ctx is done.
+// sampleDaemonPeriodically takes and prints samples of the daemon until ctx is done.
 func (s *soakRun) sampleDaemonPeriodically(ctx context.Context, begin time.Time) error {
 	var before sample
 	visits := 0.0
@@ -85,6 +89,7 @@ func (s *soakRun) sampleDaemonPeriodically(ctx context.Context, begin time.Time)
 		if err != nil {
 			return err
 		}
+		// The rate of visits is that since the last sample.
 		now := sample{Elapsed: time.Since(begin), Queued: n.sumSeries("decorum_queued")}
 		for i, one := range sampledSeries {
 			now.Values[i] = one.value(n)
@@ -101,21 +106,22 @@ func (s *soakRun) sampleDaemonPeriodically(ctx context.Context, begin time.Time)
 	return nil
 }
 
-// printAndCheckResults prints what came of the run, and returns what was wrong.
+// printAndCheckResults prints the results of the run, and returns an error for each failed check.
 func (s *soakRun) printAndCheckResults() error {
 	log := s.web.Log()
 	visits := s.finalMetrics.sumSeries("decorum_visits_total")
-	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.duration.Round(time.Second),
+	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d quiet periods\n\n", visits, s.duration.Round(time.Second),
 		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(), len(s.operator.hostQuietPeriods))
 	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)), s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printAndCheckTrends()}
 	return errors.Join(errs...)
 }
 
-// checkPoliteness asks both sides whether hosts had the rests that they were owed.
+// checkPoliteness checks the web's log with the judge of crawltest, and the daemon's own metric of
+// delay shortfalls. It prints at most three violations of each rule.
 func (s *soakRun) checkPoliteness() error {
 	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.CrawlerDelay, RequiredProductToken: "soakbot", AllowRevisits: true})
 	short := s.finalMetrics.sumSeries("decorum_delay_shortfall_seconds")
-	fmt.Fprintf(s.out, "\nthe judge: %d offences in %d requests to %d hosts; shortfall %v s\n", len(r.Violations), r.Requests, len(r.Hosts), short)
+	fmt.Fprintf(s.out, "\nthe judge: %d violations in %d requests to %d hosts; shortfall %v s\n", len(r.Violations), r.Requests, len(r.Hosts), short)
 	var errs []error
 	if !r.OK() {
 		byRule := map[crawltest.JudgeRule]int{}
@@ -128,16 +134,16 @@ func (s *soakRun) checkPoliteness() error {
 			errs = append(errs, fmt.Errorf("%s: %d times", rule, byRule[rule]))
 		}
 		if r.UnloggedRequests > 0 {
-			errs = append(errs, fmt.Errorf("%d requests more than the log had room for", r.UnloggedRequests))
+			errs = append(errs, fmt.Errorf("%d requests exceeded the size of the log", r.UnloggedRequests))
 		}
 	}
 	if short != 0 || s.finalMetrics["decorum_delay_shortfall_seconds"] == nil {
-		errs = append(errs, fmt.Errorf("the daemon says that a rest fell %v s short", short))
+		errs = append(errs, fmt.Errorf("the daemon reports a delay shortfall of %v s", short))
 	}
 	return errors.Join(errs...)
 }
 
-// printAndCheckTrends plots the series, and returns which of them grow.
+// printAndCheckTrends plots the sampled series, and returns an error for each that grows.
 func (s *soakRun) printAndCheckTrends() error {
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\n\tfirst third\tlast third\tin 10 min\tflat\t")
@@ -147,6 +153,7 @@ func (s *soakRun) printAndCheckTrends() error {
 		for _, x := range s.samples {
 			values = append(values, x.Values[i])
 		}
+		// A short run has no reliable trend.
 		t := newTrend(values, s.duration)
 		verdict := "yes"
 		switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// TestMain lets the test binary be the daemon that the program starts.
+// TestMain makes the test binary run as the daemon that the program starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
 		runDaemon()
@@ -22,11 +22,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun soaks a daemon for some seconds. That its counts are the servers', and that
-// no rule is broken, is checked by the program itself.
+// TestRun runs the program for some seconds. The program itself checks that the daemon's counts
+// agree with the servers' and that no rule is violated; the test checks that the output has every
+// kind of count.
 func TestRun(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("it takes /proc")
+		t.Skip("requires /proc")
 	}
 	var out, log bytes.Buffer
 	p := soakOptions{
@@ -38,14 +39,14 @@ func TestRun(t *testing.T) {
 	}
 	for _, kind := range []string{"requests ", "answers 2xx ", "answers 3xx ", "answers 5xx ", "answers none ", "robots.txt: rules ", "robots.txt: disallow_all "} {
 		if !strings.Contains(out.String(), kind) {
-			t.Errorf("nothing is said of %s", kind)
+			t.Errorf("the output has no %s", kind)
 		}
 	}
 	t.Logf("%s", &out)
 }
 
-// TestTrend pins what is called flat: what goes up and down is, what grows is not,
-// however slowly a leak begins.
+// TestTrend: a series that goes up and down is flat, and a series that grows by 3 % in ten minutes
+// is not.
 func TestTrend(t *testing.T) {
 	const samples, run = 180, 30 * time.Minute
 	for _, tt := range []struct {
@@ -88,7 +89,8 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-// TestCounts: a request that only one side knows of is told, whatever came of it.
+// TestCounts: the servers' counts come from every kind of exchange in the log, and counts that
+// differ by more than their tolerance are an error.
 func TestCounts(t *testing.T) {
 	page := pageHTML(7, 4)
 	log := []crawltest.Exchange{
@@ -118,11 +120,12 @@ func TestCounts(t *testing.T) {
 		t.Error(err)
 	}
 	if err := checkCountPairs(&bytes.Buffer{}, []countPair{{"requests", 6, 6, 0}, {"bytes", 5, 6, 0}}); err == nil {
-		t.Error("counts that differ are no error")
+		t.Error("no error for counts that differ")
 	}
 }
 
-// TestQuietPeriods: a request that comes while a brake is on is told.
+// TestQuietPeriods: a request to a host with a brake is an error, and a request near the time when
+// the brake was set may have been cut by it.
 func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
 	o := operator{hostQuietPeriods: []quietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
@@ -133,10 +136,10 @@ func TestQuietPeriods(t *testing.T) {
 		t.Error(err)
 	}
 	if err := o.checkQuietPeriods([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
-		t.Error("a request to a host with a brake on is no error")
+		t.Error("no error for a request to a host with a brake")
 	}
 	if got := []float64{o.maxRequestsCutByBrakes(-1), o.maxRequestsCutByBrakes(0), o.maxRequestsCutByBrakes(1), o.maxRequestsCutByBrakes(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
-		t.Errorf("%v requests may have been broken off before they came, with one brake", got)
+		t.Errorf("with one brake, %v requests may have been cut before they reached the server", got)
 	}
 	for _, tt := range []struct {
 		host        int
@@ -157,8 +160,7 @@ func TestQuietPeriods(t *testing.T) {
 	}
 }
 
-// TestWeb pins that all that is special about pages comes up, and is no more than a
-// tenth.
+// TestWeb: every special kind of page occurs, and at most a tenth of the pages is special.
 func TestWeb(t *testing.T) {
 	const pages = 10_000
 	kinds := map[int]int{}
@@ -178,7 +180,7 @@ func TestWeb(t *testing.T) {
 	}
 	for kind := 1; kind <= 7; kind++ {
 		if kinds[kind] < pages/200 {
-			t.Errorf("%d of %d pages have temper %d", kinds[kind], pages, kind)
+			t.Errorf("%d of %d pages are of kind %d", kinds[kind], pages, kind)
 		}
 	}
 }

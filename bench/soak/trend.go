@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	maxWindows   = 30               // into which a run is cut; of each the median counts
-	maxFlatSlope = 0.02             // of the mean in slopePeriod: what grows by less is flat
-	slopePeriod  = 10 * time.Minute // also the least time of a run that is judged
+	maxWindows   = 30               // number of windows of a run, whose medians are the points of a trend
+	maxFlatSlope = 0.02             // a figure that grows by less of its mean in slopePeriod is flat
+	slopePeriod  = 10 * time.Minute // also the shortest run whose trends are checked
 )
 
-// A trend says whether a figure grows, once it has settled: in the last two thirds
-// of a run.
+// A trend says whether a figure grows once it has settled: in the last two thirds of a run.
 type trend struct {
-	FirstThirdMean, LastThirdMean float64 // means of the first and of the last third
-	RelativeSlope                 float64 // of the last two thirds: growth in slopePeriod, as part of their mean
+	FirstThirdMean, LastThirdMean float64
+	RelativeSlope                 float64 // growth in slopePeriod during the last two thirds, relative to their mean
 }
 
+// isNotGrowing reports whether the figure is flat or falls.
 func (t trend) isNotGrowing() bool { return t.RelativeSlope < maxFlatSlope }
 
-// newTrend works out the trend of a figure that was taken at even intervals over a
-// run. The medians of windows are what is fitted: a pause for a moment, or the heap
-// between two collections, is no trend.
+// newTrend returns the trend of a figure that was sampled at equal intervals over a run. It fits a
+// line to the medians of windows, so that a short pause, or the growth of the heap between two
+// collections, does not count.
 func newTrend(values []float64, run time.Duration) trend {
 	points := windowMedians(values, maxWindows)
 	third := len(points) / 3
@@ -39,7 +39,7 @@ func newTrend(values []float64, run time.Duration) trend {
 	return trend{FirstThirdMean: mean(points[:third]), LastThirdMean: mean(points[len(points)-third:]), RelativeSlope: growth}
 }
 
-// windowMedians cuts values into at most n parts, and returns the median of each.
+// windowMedians divides values into at most n windows, and returns the median of each.
 func windowMedians(values []float64, n int) []float64 {
 	n = min(n, len(values))
 	out := make([]float64, n)
@@ -50,8 +50,8 @@ func windowMedians(values []float64, n int) []float64 {
 	return out
 }
 
-// fitLine returns the slope, for one value to the next, and the mean of the line that
-// fits best by least squares.
+// fitLine returns the line that fits values best by least squares: its slope from one value to the
+// next, and its mean.
 func fitLine(values []float64) (slope, level float64) {
 	level = mean(values)
 	middle := float64(len(values)-1) / 2
@@ -75,7 +75,7 @@ func mean(values []float64) float64 {
 	return sum / float64(max(1, len(values)))
 }
 
-// sparkline plots values, from zero up, in so many characters at most.
+// sparkline plots values, from zero upwards, in at most maxWidth characters, followed by the scale.
 func sparkline(values []float64, maxWidth int) string {
 	points := windowMedians(values, maxWidth)
 	if len(points) == 0 {

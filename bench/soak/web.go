@@ -11,16 +11,18 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// An endlessWeb is hosts whose pages never end: each leads to fan others, so that after a
-// few minutes all queues are longer than what is kept of them in memory. Some hosts,
-// and some pages of each, are as hosts and pages of the real web are at times.
+// An endlessWeb has hosts with endless pages. Each page links to linksPerPage new ones, so that
+// after a few minutes all queues are longer than the part of them in memory. Some hosts, and some
+// pages of each, have the faults of the real web: errors, redirects, delays, and broken
+// connections.
 type endlessWeb struct {
 	Hosts        int
-	CrawlerDelay time.Duration // that the crawler keeps by itself
-	RobotsMaxAge time.Duration // for how long a robots.txt may be used
+	CrawlerDelay time.Duration // politeness.delay of the crawler
+	RobotsMaxAge time.Duration // max-age of robots.txt files
 }
 
-// newTestWeb is the web as crawltest has it, with room for the log of so many requests.
+// newTestWeb returns the web as a crawltest.Web whose log has space for the given number of
+// requests.
 func (w endlessWeb) newTestWeb(requests int) *crawltest.Web {
 	sites := make([]crawltest.Site, w.Hosts)
 	for h := range sites {
@@ -35,8 +37,8 @@ func (w endlessWeb) newTestWeb(requests int) *crawltest.Web {
 	return served
 }
 
-// robotsOf is the robots.txt of a host. Of twenty hosts one has none, one is out of
-// order, and one asks for more than the crawler's own delay.
+// robotsOf returns the robots.txt of a host. Of every twenty hosts one returns 404, one 503, and
+// one has a Crawl-delay longer than the crawler's own delay.
 func (w endlessWeb) robotsOf(host int) crawltest.RobotsSpec {
 	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", web.Host(host), sitemapPath)
 	r := crawltest.RobotsSpec{IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
@@ -56,11 +58,11 @@ func (w endlessWeb) robotsOf(host int) crawltest.RobotsSpec {
 
 const (
 	sitemapPath      = "/sitemap.xml"
-	sitemapPages     = 10      // pages of a sitemap
-	firstSitemapPage = 1 << 20 // the number of the first of them
+	sitemapPages     = 10      // pages in a sitemap
+	firstSitemapPage = 1 << 20 // number of the first page in a sitemap
 )
 
-// respond is what a host says to a request for anything but its robots.txt.
+// respond returns the response of a host to a request for a page or its sitemap.
 func (w endlessWeb) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	if r.Path == sitemapPath {
 		return crawltest.ResponseOfType("application/xml", sitemapXML(host))
@@ -94,7 +96,8 @@ func (w endlessWeb) respond(host int, r crawltest.PageRequest) crawltest.Respons
 	return a
 }
 
-// pageResponseKind is what is special about a page: nothing, for nine of ten.
+// pageResponseKind returns the kind of a page: 1 to 7 for one in ten or fewer, which are special
+// (see respond), and another number for ordinary pages.
 func pageResponseKind(host, page int) int {
 	if page == 0 {
 		return 0
@@ -102,10 +105,10 @@ func pageResponseKind(host, page int) int {
 	return int(uint32(host*31+page) * 2_654_435_769 >> 16 % 77)
 }
 
-// linksPerPage is how many pages a page leads to that no other does.
+// linksPerPage is how many pages a page links to that no other page links to.
 const linksPerPage = 8
 
-// pageNumber returns the number of the page of a path, and false if there is none.
+// pageNumber returns the number of the page at a path, and whether the page exists.
 func pageNumber(p string) (int, bool) {
 	if p == "/" {
 		return 0, true
@@ -113,6 +116,7 @@ func pageNumber(p string) (int, bool) {
 	return web.PageNumber(p)
 }
 
+// sitemapXML returns the sitemap of a host.
 func sitemapXML(host int) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
@@ -122,8 +126,8 @@ func sitemapXML(host int) string {
 	return b.String() + "</urlset>"
 }
 
-// pageHTML is a page. It leads to pages that may be visited, to one that robots.txt
-// closes, and to one of the host's neighbour.
+// pageHTML returns a page. It links to pages of the same host, to one that robots.txt disallows,
+// and to one of the next host.
 func pageHTML(host, page int) string {
 	head := fmt.Sprintf("<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
 	links := []string{web.PagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + web.Host(host+1) + web.PagePath(page)}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Exit ends the program: with code 0 if err is nil, and otherwise with code 1, after printing name and
-// err to standard error.
+// Exit ends the program: with code 0 if err is nil, and otherwise with code 1, after printing name
+// and err to standard error.
 func Exit(name string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)

@@ -6,8 +6,8 @@ import (
 	"runtime/pprof"
 )
 
-// RunProfiled runs run, and returns its error. It writes a CPU profile to file.cpu, and a profile of all
-// allocations of the process to file.heap. If file is "", it writes no profiles.
+// RunProfiled runs run, and returns its error. It writes a CPU profile to file.cpu, and a profile
+// of all allocations of the process to file.heap. If file is "", it writes no profiles.
 func RunProfiled(file string, run func() error) (err error) {
 	if file == "" {
 		return run()

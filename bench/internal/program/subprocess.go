@@ -33,8 +33,8 @@ func TaskCommand(arg string, task any) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Stop sends SIGTERM to a process, waits until readers have read its output to the end, and then waits
-// for the process. It returns an error if the exit code is not wantCode.
+// Stop sends SIGTERM to a process, waits until readers have read its output to the end, and then
+// waits for the process. It returns an error if the exit code is not wantCode.
 func Stop(cmd *exec.Cmd, readers *sync.WaitGroup, wantCode int) error {
 	signalled := cmd.Process.Signal(syscall.SIGTERM)
 	readers.Wait()

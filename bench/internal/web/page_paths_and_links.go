@@ -1,5 +1,6 @@
-// Package web generates the web that the benchmark programs visit or discover. It decides the names of
-// hosts and pages, which have numbers, and the links between pages. Begin reading at PagePath and Child.
+// Package web generates the web that the benchmark programs visit or discover. It decides the names
+// of hosts and pages, which have numbers, and the links between pages. Begin reading at PagePath
+// and Child.
 package web
 
 import (
@@ -17,7 +18,8 @@ const LinksPerPage = 50
 // Host returns the name of a host by its number.
 func Host(host int) string { return fmt.Sprintf("www.site-%d.example", host) }
 
-// PagePath returns the path of a page by its number: a section and a slug, like the paths of articles.
+// PagePath returns the path of a page by its number: a section and a slug, like the paths of
+// articles.
 func PagePath(page int) string { return pagePath("section", page) }
 
 // pagePath returns the path of a page in one of 17 sections, whose names begin with section.
@@ -32,16 +34,16 @@ func PageNumber(path string) (int, bool) {
 	return page, err == nil && page >= 0 && path == PagePath(page)
 }
 
-// Child returns the number of the i-th child of a page in an endless tree in which each page has links
-// children. The root is page 0.
+// Child returns the number of the i-th child of a page in an endless tree in which each page has
+// links children. The root is page 0.
 func Child(page, i, links int) int { return links*page + 1 + i }
 
-// Scatter maps consecutive numbers to hosts far from each other. The numbers below hosts map to each host
-// once, unless hosts is a multiple of the prime 7,368,787.
+// Scatter maps consecutive numbers to hosts far from each other. The numbers below hosts map to
+// each host once, unless hosts is a multiple of the prime 7,368,787.
 func Scatter(n, hosts int) int { return n * 7_368_787 % hosts }
 
-// Entry returns the entry that a crawl adds for a link to a page of a host. The same number stands for
-// different pages in different sections.
+// Entry returns the entry that a crawl adds for a link to a page of a host. The same number stands
+// for different pages in different sections.
 func Entry(host int, section string, page int) storage.Entry {
 	u, err := decorum.ParseURL("https://" + Host(host) + pagePath(section, page))
 	if err != nil {
@@ -53,8 +55,8 @@ func Entry(host int, section string, page int) storage.Entry {
 	}
 }
 
-// LinkParagraphs returns a paragraph of HTML for each link, with the sentence before it, repeated repeat
-// times.
+// LinkParagraphs returns a paragraph of HTML for each link, with the sentence before it, repeated
+// repeat times.
 func LinkParagraphs(sentence string, repeat int, links ...string) string {
 	var b strings.Builder
 	for _, link := range links {

@@ -2,7 +2,8 @@ package web
 
 import "testing"
 
-// TestPages: PageNumber returns the number of each path that PagePath returns, and refuses other paths.
+// TestPages: PageNumber returns the number of each path that PagePath returns, and refuses other
+// paths.
 func TestPages(t *testing.T) {
 	for n := range 1000 {
 		if got, ok := PageNumber(PagePath(n)); !ok || got != n {
@@ -18,8 +19,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestScatter: each of the first hosts numbers maps to another host, and two consecutive numbers never
-// map to neighbouring hosts.
+// TestScatter: each of the first hosts numbers maps to another host, and two consecutive numbers
+// never map to neighbouring hosts.
 func TestScatter(t *testing.T) {
 	const hosts = 100_000
 	seen := make([]bool, hosts)
