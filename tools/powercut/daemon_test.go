@@ -17,11 +17,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// cutsPerDaemon is how many power cuts one daemon has.
+// cutsPerDaemon is how many times the power of one daemon is cut.
 const cutsPerDaemon = 3
 
-// TestDaemonPowerCuts: the power is cut right after a daemon has answered that a brake
-// is on, or that a project is to run. It is so when the power is back.
+// TestDaemonPowerCuts: the power is cut right after a daemon has confirmed that a brake is set, or
+// that a project runs. Both still apply after the cut.
 func TestDaemonPowerCuts(t *testing.T) {
 	for i := range (*powerCuts + cutsPerCrawl - 1) / cutsPerCrawl {
 		seed := *firstSeed + uint64(i)
@@ -34,9 +34,10 @@ func TestDaemonPowerCuts(t *testing.T) {
 	}
 }
 
-// testDaemonCuts tells a daemon something before each cut, and checks all of it after the cut.
+// testDaemonCuts sets a brake before each cut and starts the project before the first. After each
+// cut it checks all brakes and the project.
 func (m *machine) testDaemonCuts(rnd *rand.Rand) {
-	projects := m.t.TempDir() // of another disk
+	projects := m.t.TempDir() // on another disk
 	text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\n"+
 		"fetch: {allow_private: true, connect_to: ['::%s']}\n", m.web.CrawlSettings.Seeds[0], m.server.Addr)
 	if err := os.WriteFile(filepath.Join(projects, "p.yaml"), []byte(text), 0o600); err != nil {
@@ -72,7 +73,7 @@ type daemonProcess struct {
 	stderr  *bytes.Buffer
 }
 
-// startDaemon starts a daemon, and returns when it answers.
+// startDaemon starts a daemon, and returns when its API responds.
 func (m *machine) startDaemon(projects string) *daemonProcess {
 	m.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,14 +101,14 @@ func (m *machine) startDaemon(projects string) *daemonProcess {
 		}
 		if time.Now().After(deadline) {
 			s.kill()
-			m.t.Fatalf("the daemon does not answer:\n%s", s.stderr)
+			m.t.Fatalf("the daemon does not respond:\n%s", s.stderr)
 		}
 	}
 }
 
 // kill ends the daemon, as a power cut does.
 func (s *daemonProcess) kill() {
-	_ = s.cmd.Process.Kill() // it may have ended
+	_ = s.cmd.Process.Kill() // the process may have ended
 	_ = s.cmd.Wait()
 }
 
@@ -128,6 +129,6 @@ func (s *daemonProcess) checkState(want map[string]bool, runs bool) {
 	case err != nil || len(all) != 1:
 		s.machine.t.Errorf("projects %+v, %v", all, err)
 	case runs && all[0].State != api.StateRunning && all[0].State != api.StateDone, !runs && all[0].State != api.StateStopped:
-		s.machine.t.Errorf("the project is %s (%s), should run: %t", all[0].State, all[0].StateReason, runs)
+		s.machine.t.Errorf("the project is %s (%s); want it running: %t", all[0].State, all[0].StateReason, runs)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/tools/powercut/disk"
 )
 
-// TestDamages: a file is damaged while the crawl is stopped. The crawl ends with an
-// error, or goes on; what it loses it says. No URL is requested that the web does not
-// have, and a ledger that is right has all requests.
+// TestDamages: a file is damaged while the crawl is stopped. The resumed crawl ends with an error,
+// or continues and reports what it has lost. It requests no URL that is on no page of the web, and
+// a ledger that verifies has all requests.
 func TestDamages(t *testing.T) {
 	for i := range *damagedFiles {
 		seed := *firstSeed + uint64(i)
@@ -25,10 +25,13 @@ func TestDamages(t *testing.T) {
 	}
 }
 
-// damagedPrefixes lists the files to damage, one at a time. Files of the state come most often:
-// damage in them may change what the crawl does.
-var damagedPrefixes = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl"}
+// damagedPrefixes lists the prefixes of the files to damage, one in each test. Files of the state
+// are in the list more often, because their damage may change what the crawl does.
+var damagedPrefixes = []string{
+	"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl",
+}
 
+// testDamage kills a crawl, damages a file, and resumes the crawl.
 func testDamage(t *testing.T, seed uint64) {
 	m, rnd := newMachine(t), rand.New(rand.NewPCG(seed, 11))
 	defer m.logRepeatFlags(fmt.Sprintf("-run TestDamages -damages 1 -seed %d", seed))
@@ -36,7 +39,7 @@ func testDamage(t *testing.T, seed uint64) {
 	m.powerOff()
 	name, n := m.chooseFile(damagedPrefixes[rnd.IntN(len(damagedPrefixes))], rnd)
 	if n == nil {
-		t.Skip("the crawl was killed before it had the file")
+		t.Skip("the crawl was killed before it created the file")
 	}
 	kind := ""
 	m.disk.DamageFile(n, func(b []byte) []byte { b, kind = damageContent(b, rnd); return b })
@@ -49,7 +52,8 @@ func testDamage(t *testing.T, seed uint64) {
 	m.checkAfterDamage(name, r)
 }
 
-// chooseFile returns a file whose name begins so.
+// chooseFile returns a random file whose name begins with prefix, or nil if the disk has no such
+// file.
 func (m *machine) chooseFile(prefix string, rnd *rand.Rand) (string, *disk.Node) {
 	files := map[string]*disk.Node{}
 	m.disk.WalkFiles(func(name string, n *disk.Node) {
@@ -69,12 +73,13 @@ func (m *machine) chooseFile(prefix string, rnd *rand.Rand) (string, *disk.Node)
 	return name, files[name]
 }
 
-// damageContent changes some bytes of content that are not zero, or a block with such bytes.
+// damageContent damages some bytes of content, or a block of it, and returns the content and the
+// kind of damage. It chooses blocks with bytes other than zero.
 func damageContent(b []byte, rnd *rand.Rand) (damaged []byte, kind string) {
 	if rnd.IntN(3) == 0 && damageURL(b, rnd) {
 		return b, "a letter of a URL"
 	}
-	var nonZeroBlocks []int // blocks with content
+	var nonZeroBlocks []int // blocks with bytes other than zero
 	for i := 0; i < len(b); i += disk.BlockSize {
 		if slices.ContainsFunc(b[i:min(i+disk.BlockSize, len(b))], func(c byte) bool { return c != 0 }) {
 			nonZeroBlocks = append(nonZeroBlocks, i)
@@ -100,7 +105,7 @@ func damageContent(b []byte, rnd *rand.Rand) (damaged []byte, kind string) {
 	}
 	for range 1 + rnd.IntN(3) {
 		i := rnd.IntN(len(block))
-		for range len(block) { // a byte that means something
+		for range len(block) { // find a byte other than zero
 			if block[i] != 0 {
 				break
 			}
@@ -111,8 +116,8 @@ func damageContent(b []byte, rnd *rand.Rand) (damaged []byte, kind string) {
 	return b, "some bits"
 }
 
-// damageURL changes the first letter of a segment of a path, if there is one: what is
-// read is well-formed then, and only a checksum can tell.
+// damageURL changes the first letter of a path segment in b, and reports whether b has one. The
+// damaged record is well-formed, so that only a checksum can detect the damage.
 func damageURL(b []byte, rnd *rand.Rand) bool {
 	var letters []int
 	for i := 1; i < len(b); i++ {
@@ -127,7 +132,7 @@ func damageURL(b []byte, rnd *rand.Rand) bool {
 	return true
 }
 
-// checkAfterDamage checks what a crawl made of a damaged file.
+// checkAfterDamage checks a crawl that was resumed with a damaged file.
 func (m *machine) checkAfterDamage(name string, r commandResult) {
 	m.t.Helper()
 	m.checkRequestedURLs()
@@ -136,21 +141,21 @@ func (m *machine) checkAfterDamage(name string, r commandResult) {
 	}
 	switch file := path.Base(name); {
 	case strings.HasPrefix(file, "ledger-"):
-		// Its end may be cut off, if it was not on the disk for certain.
+		// The crawl may have cut off the unsynced end of the ledger.
 		if v := m.runCommand(0, "ledger", "verify", "--data", m.dataDir()); v.exitCode == 0 {
 			m.checkLedgerRecords()
 		}
 	case file == "pages.jsonl":
-		// What was written is not read again, but the crawl went on.
+		// The crawl does not read its output again.
 	default:
 		if missing := m.missingPages(); len(missing) > 0 && strings.TrimSpace(r.stderr) == "" {
-			m.t.Errorf("%d pages are lost without a word: %q", len(missing), missing)
+			m.t.Errorf("%d pages are missing, and no message says why: %q", len(missing), missing)
 		}
 	}
 }
 
-// checkRequestedURLs checks that no URL was requested that is neither reachable nor asked
-// for by a crawl of itself: it would be one that a damage has made.
+// checkRequestedURLs checks that the crawl requested only reachable pages and the files that every
+// crawl requests. Any other URL would come from the damage.
 func (m *machine) checkRequestedURLs() {
 	m.t.Helper()
 	known := map[string]bool{}
@@ -160,7 +165,7 @@ func (m *machine) checkRequestedURLs() {
 	for _, x := range m.web.Log() {
 		own := strings.HasSuffix(x.URL, ".txt") || strings.HasSuffix(x.URL, "/sitemap.xml")
 		if !own && !known[x.URL] {
-			m.t.Errorf("%s was requested, and is on no page", x.URL)
+			m.t.Errorf("%s was requested, but no page links to it", x.URL)
 		}
 	}
 }

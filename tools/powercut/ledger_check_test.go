@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// unsyncedRecordWindow is how old a request may be, when its process ends, whose record need not
-// be on the disk yet.
+// unsyncedRecordWindow is the age up to which a request's record may be missing from the disk when
+// its process ends.
 const unsyncedRecordWindow = 2 * time.Second
 
-// checkLedger checks that a ledger is right, and that each request that the server saw
-// is in it, but for those of the last moment before a process was killed or failed.
+// checkLedger checks that the ledger verifies and that it has all requests: see checkLedgerRecords.
 func (m *machine) checkLedger() {
 	m.t.Helper()
 	if r := m.runCommand(0, "ledger", "verify", "--data", m.dataDir()); r.exitCode != 0 {
@@ -21,6 +20,8 @@ func (m *machine) checkLedger() {
 	m.checkLedgerRecords()
 }
 
+// checkLedgerRecords checks that the ledger has each request that the server saw, except for those
+// just before a process was killed or failed.
 func (m *machine) checkLedgerRecords() {
 	m.t.Helper()
 	r := m.runCommand(0, "ledger", "show", "--format", "jsonl", "--data", m.dataDir())
@@ -36,7 +37,7 @@ func (m *machine) checkLedgerRecords() {
 	for _, x := range m.web.Log() {
 		requested[x.URL]++
 		if m.isJustBeforeFailure(x.Start) {
-			recorded[x.URL]++ // or not: it need not be
+			recorded[x.URL]++ // count the record even if it is missing
 		}
 	}
 	var missing []string
@@ -50,7 +51,8 @@ func (m *machine) checkLedgerRecords() {
 	}
 }
 
-// isJustBeforeFailure reports whether a process was killed, or failed, soon after a moment.
+// isJustBeforeFailure reports whether a process was killed or failed within unsyncedRecordWindow
+// after at.
 func (m *machine) isJustBeforeFailure(at time.Time) bool {
 	for _, k := range m.failureTimes {
 		if !at.After(k) && k.Sub(at) < unsyncedRecordWindow {

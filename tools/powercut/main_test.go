@@ -22,17 +22,18 @@ import (
 	"github.com/decorum-crawler/decorum/tools/powercut/fusefs"
 )
 
-// How much is tested, more in .ci/proofs.
+// The flags of the tests. The defaults are for a quick run.
 var (
-	powerCuts     = flag.Int("cuts", 3, "how often the power is cut")
-	damagedFiles  = flag.Int("damages", 3, "how many files are damaged")
-	faultMoments  = flag.Int("faults", 1, "after how many operations each kind of them fails: so many moments are tried")
-	firstSeed     = flag.Uint64("seed", 1, "seed of what is left to chance")
-	testedCommand = flag.String("decorum", "", "test this program; empty: the one of this tree")
-	perDirJournal = flag.Bool("strict", false, "names are on the disk only when their directory was synced")
+	powerCuts     = flag.Int("cuts", 3, "number of power cuts")
+	damagedFiles  = flag.Int("damages", 3, "number of damaged files")
+	faultMoments  = flag.Int("faults", 1, "number of moments at which each kind of operation fails")
+	firstSeed     = flag.Uint64("seed", 1, "seed of the first random choices")
+	testedCommand = flag.String("decorum", "", "program to test; empty: the decorum command of this tree")
+	perDirJournal = flag.Bool("strict", false, "a name is on the disk only after a sync of its directory")
 )
 
-// buildCommand builds the decorum command once, and returns its path.
+// buildCommand builds the decorum command once, and returns its path. With -decorum it returns that
+// path.
 var buildCommand = sync.OnceValues(func() (string, error) {
 	if *testedCommand != "" {
 		return filepath.Abs(*testedCommand)
@@ -51,7 +52,7 @@ var buildCommand = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	testwait.SetTestParallelism(6) // crawls wait most of the time
+	testwait.SetTestParallelism(6) // crawls mostly wait
 	code := m.Run()
 	if program, err := buildCommand(); err == nil && *testedCommand == "" {
 		os.RemoveAll(filepath.Dir(program))
@@ -59,21 +60,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A machine is a disk, what is mounted of it, and a web that is crawled.
+// A machine is a disk, its mount, and the web that crawls on the machine visit.
 type machine struct {
 	t        *testing.T
 	disk     *disk.Disk
-	mountDir string        // where it is mounted
+	mountDir string        // where disk is mounted
 	mount    *fusefs.Mount // nil: the power is off
 	web      *crawltest.Web
 	server   *crawltest.Server // of web
 
-	startTimes   []time.Time // of processes that crawl
+	startTimes   []time.Time // of crawls
 	failureTimes []time.Time // of the runs that were killed or failed
 }
 
-// newMachine returns a machine whose power is on. The test is skipped where there is no
-// FUSE.
+// newMachine returns a machine whose power is on. It skips the test where the disk cannot be
+// mounted.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err == nil {
@@ -89,7 +90,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	m.server = s
 	t.Cleanup(func() { s.Close() })
-	// What the power takes away in its first moment is a crawl, and not its directory.
+	// The data directory exists, so that even an early power cut loses only the crawl in it.
 	if _, err := m.disk.CreateNode(m.disk.Root(), "data", true); err != nil {
 		t.Fatal(err)
 	}
@@ -103,17 +104,18 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
+// powerOn mounts the disk.
 func (m *machine) powerOn() (err error) {
 	m.mount, err = fusefs.MountDisk(m.mountDir, m.disk)
 	return err
 }
 
-// powerOff unmounts the disk. What the kernel has cached of it is gone then.
+// powerOff unmounts the disk, which drops the kernel's cache of it.
 func (m *machine) powerOff() {
 	if m.mount == nil {
 		return
 	}
-	// The kernel may be busy for a moment with what a killed process had open.
+	// The kernel may need a moment to close the files of a killed process.
 	var err error
 	for range 100 {
 		if err = m.mount.Unmount(); err == nil {
@@ -126,7 +128,7 @@ func (m *machine) powerOff() {
 	m.mount = nil
 }
 
-// cutPower cuts the power, and has it come back.
+// cutPower cuts the power and turns it on again.
 func (m *machine) cutPower(rnd *rand.Rand) {
 	m.t.Helper()
 	m.powerOff()
@@ -136,28 +138,29 @@ func (m *machine) cutPower(rnd *rand.Rand) {
 	}
 }
 
-// logRepeatFlags names the flags of a test that has failed.
+// logRepeatFlags logs the flags that repeat a failed test.
 func (m *machine) logRepeatFlags(flags string) {
 	if m.t.Failed() {
-		m.t.Logf("%s repeats it", flags)
+		m.t.Logf("to repeat this test: %s", flags)
 	}
 }
 
 // dataDir returns the data directory of the crawl.
 func (m *machine) dataDir() string { return filepath.Join(m.mountDir, "data") }
 
-// A commandResult is a process that has ended.
+// A commandResult is the result of a process that has ended.
 type commandResult struct {
-	exitCode int // -1: it was killed
+	exitCode int // -1: a signal ended it
 	stdout   string
 	stderr   string
-	timedOut bool // it had to be killed, being idle for longer than it may be
+	timedOut bool // runTimeout ended it
 }
 
-// runTimeout is for how long a process may run that is not killed. A crawl takes seconds.
+// runTimeout is how long a process may run that the test does not kill. A crawl takes seconds.
 const runTimeout = 45 * time.Second
 
-// runCrawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
+// runCrawl starts the crawl, or resumes it if the disk has one, and kills it after killAfter. With
+// 0 it waits for the end of the crawl.
 func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 	args := []string{"--data", m.dataDir(), "--warc", filepath.Join(m.mountDir, "warc"),
 		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.server.Addr, "--delay", hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
@@ -165,10 +168,10 @@ func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 	case m.hasData("data/frontier.db") && m.hasData("data/crawl.yaml"):
 		args = append(args, "--resume")
 	case m.sinceFirstRequest() > unflushedWindow:
-		m.t.Fatalf("the crawl is gone %v after its first request", m.sinceFirstRequest())
+		m.t.Fatalf("the disk lost the crawl %v after its first request", m.sinceFirstRequest())
 	default:
-		// The crawl's first moment was lost as a whole. The new crawl knows of no
-		// visit, so it must wait: no real machine restarts this fast.
+		// The cut lost the whole crawl soon after its start. The new crawl does not know the earlier
+		// visits, so wait for their delays: no real machine restarts this fast.
 		time.Sleep(3 * hostDelay)
 		args = append(append(args, "--fresh"), m.web.CrawlSettings.Seeds...)
 	}
@@ -176,13 +179,13 @@ func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 	return m.runCommand(killAfter, append([]string{"crawl"}, args...)...)
 }
 
-// hasData reports whether the disk has something of a file.
+// hasData reports whether the disk has a file at path that is not empty.
 func (m *machine) hasData(path string) bool {
 	n, err := m.disk.NodeAtPath(path)
 	return err == nil && m.disk.FileSize(n) > 0
 }
 
-// sinceFirstRequest returns how long ago the first request of the crawl was; 0 if there was none.
+// sinceFirstRequest returns how long ago the first request of the crawl was, or 0 before it.
 func (m *machine) sinceFirstRequest() time.Duration {
 	if log := m.web.Log(); len(log) > 0 {
 		return time.Since(log[0].Start)
@@ -190,7 +193,8 @@ func (m *machine) sinceFirstRequest() time.Duration {
 	return 0
 }
 
-// runCommand runs the command, and kills it after a time, 0: never.
+// runCommand runs the command and kills it after killAfter. With 0 it waits for the end of the
+// command, at most runTimeout.
 func (m *machine) runCommand(killAfter time.Duration, args ...string) commandResult {
 	m.t.Helper()
 	program, err := buildCommand()
@@ -203,17 +207,19 @@ func (m *machine) runCommand(killAfter time.Duration, args ...string) commandRes
 	if err := c.Start(); err != nil {
 		m.t.Fatal(err)
 	}
+	// Kill the command in time. SIGQUIT makes one that hangs print its goroutines.
 	limit := killAfter
 	if killAfter == 0 {
 		limit = runTimeout
 	}
 	end := c.Process.Kill
-	if killAfter == 0 { // it says where it hangs
+	if killAfter == 0 {
 		end = func() error { return c.Process.Signal(syscall.SIGQUIT) }
 	}
 	kill := time.AfterFunc(limit, func() { _ = end() })
 	err = c.Wait()
 	wasKilled := !kill.Stop()
+	// Requests of a failed process are in the web's log only after their connections have ended.
 	if err != nil {
 		if err := m.server.AwaitDisconnects(m.t.Context()); err != nil {
 			m.t.Fatal(err)
@@ -227,7 +233,7 @@ func (m *machine) runCommand(killAfter time.Duration, args ...string) commandRes
 	return commandResult{exitCode: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), timedOut: wasKilled && killAfter == 0}
 }
 
-// lastLine returns the last error that a process wrote, or the last line.
+// lastLine returns the last line of standard error with an error, or the last line of all.
 func (r commandResult) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
 	for _, line := range slices.Backward(lines) {

@@ -15,17 +15,16 @@ import (
 	"github.com/decorum-crawler/decorum/tools/powercut/disk"
 )
 
-// unflushedWindow is how old a visit may be that a power cut can undo: the store writes every
-// 200 ms, and takes its time on a busy machine.
+// unflushedWindow is the maximum age of a visit that a power cut can undo. The store writes every
+// 200 ms, and takes longer on a busy machine.
 const unflushedWindow = 4 * time.Second
 
-// cutsPerCrawl is how many power cuts one crawl has.
+// cutsPerCrawl is how many times the power of one crawl is cut.
 const cutsPerCrawl = 12
 
-// TestPowerCuts: the power is cut while a crawl runs, time and again, and of what was
-// not synced any part is on the disk. The crawl goes on after each cut and comes to its
-// end: every page is in its output, which has whole lines alone; every host had its rest;
-// and the ledger can be verified.
+// TestPowerCuts: the power is cut several times while a crawl runs, and any part of the unsynced
+// data is lost. The crawl can be resumed after each cut and completes: its output has every page
+// and only whole lines, every host had its delays, and the ledger verifies.
 func TestPowerCuts(t *testing.T) {
 	for crawl := range (*powerCuts + cutsPerCrawl - 1) / cutsPerCrawl {
 		seed := *firstSeed + uint64(crawl)
@@ -36,7 +35,7 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
-// testPowerCuts crawls a web to its end, with so many power cuts on the way.
+// testPowerCuts runs a crawl to its end, with the given number of power cuts.
 func testPowerCuts(t *testing.T, seed uint64, cuts int) {
 	m, rnd := newMachine(t), rand.New(rand.NewPCG(seed, 0))
 	defer m.logRepeatFlags(fmt.Sprintf("-run TestPowerCuts -cuts %d -seed %d", cuts, seed))
@@ -53,13 +52,13 @@ func testPowerCuts(t *testing.T, seed uint64, cuts int) {
 			m.checkFinishedCrawl()
 			return
 		case r.exitCode > 0:
-			t.Fatalf("the crawl cannot go on after %d cuts: %s", cut, r.lastLine())
+			t.Fatalf("the crawl cannot be resumed after %d cuts: %s", cut, r.lastLine())
 		}
 		m.cutPower(rnd)
 	}
 }
 
-// checkFinishedCrawl checks a crawl that has come to its end.
+// checkFinishedCrawl checks the output, the ledger and the politeness of a complete crawl.
 func (m *machine) checkFinishedCrawl() {
 	m.t.Helper()
 	m.checkOutput()
@@ -68,23 +67,22 @@ func (m *machine) checkFinishedCrawl() {
 		MinDelay: hostDelay, RequiredProductToken: "decorum", RestartTimes: m.startTimes[1:], CrashLossWindow: unflushedWindow,
 	})
 	if !report.OK() {
-		m.t.Errorf("the judge says:\n%s", report)
+		m.t.Errorf("the judge reports:\n%s", report)
 	}
 }
 
-// checkOutput checks that every page is in the output, and that its lines are whole.
+// checkOutput checks that the output has every page and only whole lines.
 func (m *machine) checkOutput() {
 	m.t.Helper()
 	if _, torn := m.outputURLs(); torn != "" {
-		m.t.Errorf("a line of the output is not whole: %.80q", torn)
+		m.t.Errorf("a line of the output is incomplete: %.80q", torn)
 	}
 	if missing := m.missingPages(); len(missing) > 0 {
 		m.t.Errorf("%d pages are not in the output: %q", len(missing), missing)
 	}
 }
 
-// outputURLs returns the URLs that are in the output, and a line that is not whole, if
-// there is one.
+// outputURLs returns the URLs in the output, and an incomplete line or "".
 func (m *machine) outputURLs() (urls map[string]bool, torn string) {
 	urls = map[string]bool{}
 	m.disk.WalkFiles(func(name string, n *disk.Node) {
@@ -102,7 +100,7 @@ func (m *machine) outputURLs() (urls map[string]bool, torn string) {
 	return urls, torn
 }
 
-// missingPages returns the pages that are not in the output.
+// missingPages returns the reachable pages that the output lacks.
 func (m *machine) missingPages() []string {
 	urls, _ := m.outputURLs()
 	return slices.DeleteFunc(m.web.ReachablePages(), func(url string) bool { return urls[url] })

@@ -9,21 +9,21 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// What the web is like: it takes some seconds to crawl.
+// The size of the web. A crawl of it takes some seconds.
 const (
-	hostDelay    = 100 * time.Millisecond // the rest of a host
+	hostDelay    = 100 * time.Millisecond
 	numHosts     = 16
-	pagesPerHost = 12 // of a host
+	pagesPerHost = 12
 )
 
 func hostName(i int) string { return fmt.Sprintf("h%d.example", i%numHosts) }
 
-// pagePath returns the path of a page. A path with another letter is not in the web.
+// pagePath returns the path of a page. A path with another letter has no page.
 func pagePath(p int) string { return fmt.Sprintf("/%c%02d", 'b'+p, p) }
 
-// newWeb returns a web in which each page leads to the next ones, so that a URL that is
-// lost loses the rest: with a Crawl-delay, a robots.txt behind a redirect, closed pages,
-// redirects and sitemaps.
+// newWeb returns a web in which each page links to the next two, so that a lost URL often loses all
+// later pages. It has a Crawl-delay, a robots.txt behind a redirect, disallowed pages, redirects
+// and sitemaps.
 func newWeb() *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
@@ -36,6 +36,7 @@ func newWeb() *crawltest.Web {
 	return web
 }
 
+// newSite returns the i-th host of the web.
 func newSite(i int) crawltest.Site {
 	host, sitePages := hostName(i), map[string]crawltest.PageFunc{}
 	text, crawlDelay := "User-agent: *\nDisallow: /closed\n", time.Duration(0)

@@ -1,27 +1,3 @@
-// Package disk models what a disk holds after a power cut.
-//
-// A Disk is a file system in memory. Each file has two contents: the current one,
-// which processes see, and the stable one, which is on the disk for certain. Sync
-// makes the current content stable. Cut ends the power: it decides by chance what
-// becomes of everything that is not stable yet.
-//
-// # What a cut may do
-//
-// The model is that of ext4 with data=writeback, which promises little:
-//
-//   - Of the blocks of 4 KiB that were written since the last Sync of their file any
-//     subset is on the disk. A block is written whole or not at all.
-//   - The size of a file is any that it has had since its last Sync, whatever became
-//     of its blocks: where a block is missing below the size there are zeros, or what
-//     was there before.
-//   - Directory operations (create, remove, rename, make a directory) go through a
-//     journal: those that are not stable are lost from some point on, in all
-//     directories at once. A Sync of a file or of a directory writes the journal.
-//     With Strict, each directory has a journal of its own, which only a Sync of that
-//     directory writes, as POSIX has it.
-//
-// A Sync that fails leaves its blocks as they are for processes, and off the disk for
-// good: a later Sync that succeeds does not write them, as on Linux.
 package disk
 
 import (
@@ -31,19 +7,19 @@ import (
 	"syscall"
 )
 
-// BlockSize is the number of bytes that reach the disk together.
+// BlockSize is the size of a block in bytes, which a cut writes whole or not at all.
 const BlockSize = 4096
 
-// A Disk is a file system in memory whose power can be cut. Its methods may be called
-// at the same time.
+// A Disk is a file system in memory whose power can be cut. Its methods are safe for concurrent use.
 type Disk struct {
-	PerDirJournal bool // set before use: see the package comment
+	PerDirJournal bool // see the package comment; set it before the first operation
 
-	mu        sync.Mutex // guards everything below, and all nodes
+	// mu guards journal, faults and lastInode, and the fields of all Nodes except Inode and IsDir.
+	mu        sync.Mutex
 	root      *Node
-	journal   []directoryChange
+	journal   []directoryChange // unstable directory operations, oldest first
 	faults    []*IOErrorRule
-	lastInode uint64 // number of the next node
+	lastInode uint64 // Inode of the newest Node
 }
 
 // New returns an empty disk.
@@ -61,15 +37,16 @@ type Node struct {
 	Inode uint64
 	IsDir bool
 
-	// A directory: its current names, and those that are on the disk.
+	// In a directory: its current and its stable entries.
 	entries, syncedEntries map[string]*Node
 
-	// A file: its current content, and what is on the disk of it.
+	// In a file: its current and its stable content.
 	data, syncedData []byte
-	dirtyBlocks      map[int]bool // blocks that were written since the last Sync
-	unsyncedSizes    []int        // that the file has had since the last Sync
+	dirtyBlocks      map[int]bool // blocks written since the last sync
+	unsyncedSizes    []int        // sizes that the file has had since the last sync
 }
 
+// newNode returns an empty file or directory without a name. The caller holds d.mu, except in New.
 func (d *Disk) newNode(dir bool) *Node {
 	d.lastInode++
 	n := &Node{Inode: d.lastInode, IsDir: dir}
@@ -81,18 +58,20 @@ func (d *Disk) newNode(dir bool) *Node {
 	return n
 }
 
-// A directoryChange is one directory operation: what names of a directory stand for from then on.
+// A directoryChange is one directory operation: new entries of a directory.
 type directoryChange struct {
 	dir            *Node
-	changedEntries map[string]*Node // nil: the name is gone
+	changedEntries map[string]*Node // by name; nil: the name is removed
 }
 
-// applyAndJournalDirChange makes a directory operation, which the journal holds until it is stable.
+// applyAndJournalDirChange makes a directory operation, which stays in the journal until it is
+// stable. The caller holds d.mu.
 func (d *Disk) applyAndJournalDirChange(dir *Node, names map[string]*Node) {
 	updateEntries(dir.entries, names)
 	d.journal = append(d.journal, directoryChange{dir, names})
 }
 
+// updateEntries sets the entries in names, and deletes those that are nil there.
 func updateEntries(to, names map[string]*Node) {
 	for name, n := range names {
 		if n == nil {
@@ -103,8 +82,8 @@ func updateEntries(to, names map[string]*Node) {
 	}
 }
 
-// syncJournal makes directory operations stable: all, or, if the disk is PerDirJournal, those
-// of one directory.
+// syncJournal makes the operations in the journal stable: all, or with PerDirJournal those of dir.
+// The caller holds d.mu.
 func (d *Disk) syncJournal(dir *Node) {
 	var remaining []directoryChange
 	for _, c := range d.journal {
@@ -117,14 +96,14 @@ func (d *Disk) syncJournal(dir *Node) {
 	d.journal = remaining
 }
 
-// Lookup returns what a name in a directory stands for, nil if nothing.
+// Lookup returns the node with a name in a directory, or nil.
 func (d *Disk) Lookup(dir *Node, name string) *Node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return dir.entries[name]
 }
 
-// ReadDir returns what the names in a directory stand for.
+// ReadDir returns a copy of the entries of a directory.
 func (d *Disk) ReadDir(dir *Node) map[string]*Node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,7 +112,7 @@ func (d *Disk) ReadDir(dir *Node) map[string]*Node {
 	return names
 }
 
-// CreateNode makes an empty file or directory.
+// CreateNode creates an empty file or directory. It returns an error if the name exists.
 func (d *Disk) CreateNode(parent *Node, name string, dir bool) (*Node, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,8 +139,8 @@ func (d *Disk) Remove(parent *Node, name string) error {
 	return nil
 }
 
-// Rename renames, and replaces what has the new name. A rename from one directory to
-// another is stable at once, with all that was done to directories before it.
+// Rename renames a node, and replaces the node with the new name. A rename from one directory to
+// another syncs the journals of both, and so is stable at once.
 func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -183,7 +162,7 @@ func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 	return nil
 }
 
-// NodeAtPath returns what a path from the root, with slashes, stands for.
+// NodeAtPath returns the node at a path from the root, with slashes.
 func (d *Disk) NodeAtPath(path string) (*Node, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -199,7 +178,7 @@ func (d *Disk) NodeAtPath(path string) (*Node, error) {
 	return n, nil
 }
 
-// WalkFiles calls f for each file, with its path from the root.
+// WalkFiles calls f for each file, in any order, with its path from the root.
 func (d *Disk) WalkFiles(f func(path string, n *Node)) {
 	d.mu.Lock()
 	files := map[string]*Node{}
@@ -210,6 +189,7 @@ func (d *Disk) WalkFiles(f func(path string, n *Node)) {
 	}
 }
 
+// collectFiles adds the files below dir to files, by path. The caller holds Disk.mu.
 func collectFiles(dir *Node, path string, files map[string]*Node) {
 	for name, n := range dir.entries {
 		if n.IsDir {

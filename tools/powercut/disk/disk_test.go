@@ -15,7 +15,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// createSynced makes a file with a stable content and name.
+// createSynced creates a file with stable content and a stable name.
 func createSynced(t *testing.T, d *Disk, name string, content []byte) *Node {
 	t.Helper()
 	n, err := d.CreateNode(d.Root(), name, false)
@@ -26,7 +26,7 @@ func createSynced(t *testing.T, d *Disk, name string, content []byte) *Node {
 	return n
 }
 
-// blocksOf returns content of so many blocks, each of one letter.
+// blocksOf returns one block for each letter, filled with the letter.
 func blocksOf(letters string) []byte {
 	var b []byte
 	for _, l := range []byte(letters) {
@@ -35,7 +35,7 @@ func blocksOf(letters string) []byte {
 	return b
 }
 
-// firstLetters returns the first byte of each block, "." for zero.
+// firstLetters returns the first byte of each block, with "." for zero.
 func firstLetters(b []byte) string {
 	var s []byte
 	for i := 0; i < len(b); i += BlockSize {
@@ -44,7 +44,8 @@ func firstLetters(b []byte) string {
 	return string(s)
 }
 
-// cutOutcomes returns what 500 cuts of disks that do prepares leave of a file.
+// cutOutcomes cuts the power of 500 disks that do has prepared, and returns the contents of a file
+// afterwards, as firstLetters.
 func cutOutcomes(t *testing.T, strict bool, name string, do func(*Disk)) map[string]bool {
 	t.Helper()
 	seen := map[string]bool{}
@@ -63,16 +64,17 @@ func cutOutcomes(t *testing.T, strict bool, name string, do func(*Disk)) map[str
 	return seen
 }
 
+// checkOutcomes checks that the outcomes are exactly those in want.
 func checkOutcomes(t *testing.T, got map[string]bool, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !got[w] {
-			t.Errorf("never came out: %q", w)
+			t.Errorf("no cut resulted in %q", w)
 		}
 		delete(got, w)
 	}
 	for g := range got {
-		t.Errorf("must not come out: %q", g)
+		t.Errorf("a cut resulted in %q", g)
 	}
 }
 
@@ -103,7 +105,7 @@ func TestSyncIsStable(t *testing.T) {
 	}), "xyz")
 }
 
-// A Sync that failed loses what it was for, though a later one succeeds.
+// TestFailedSync: the blocks of a failed sync are lost, even if a later sync of the file succeeds.
 func TestFailedSync(t *testing.T) {
 	checkOutcomes(t, cutOutcomes(t, false, "f", func(d *Disk) {
 		n := createSynced(t, d, "f", blocksOf("ab"))

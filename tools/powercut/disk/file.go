@@ -2,14 +2,15 @@ package disk
 
 import "slices"
 
-// FileSize returns the number of bytes of a file.
+// FileSize returns the current size of a file, in bytes.
 func (d *Disk) FileSize(n *Node) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(n.data)
 }
 
-// Read fills b from an offset of a file, and returns how many bytes there were.
+// Read reads up to len(b) bytes of a file at an offset, and returns their number, which is 0 behind
+// the end. name selects injected faults.
 func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -22,7 +23,7 @@ func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
 	return copy(b, n.data[offset:]), nil
 }
 
-// Write writes b to a file at an offset.
+// Write writes b to a file at an offset. name selects injected faults.
 func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,7 +41,7 @@ func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 	return nil
 }
 
-// Truncate sets the size of a file.
+// Truncate sets the size of a file. name selects injected faults.
 func (d *Disk) Truncate(n *Node, name string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +52,8 @@ func (d *Disk) Truncate(n *Node, name string, size int64) error {
 	return nil
 }
 
-// resize sets the size of a file. What lay behind it is zeros if the file grows again.
+// resize sets the size of a file. If the file grows again later, the bytes behind size are zeros.
+// The caller holds Disk.mu.
 func (n *Node) resize(size int) {
 	n.unsyncedSizes = append(n.unsyncedSizes, len(n.data))
 	if size <= len(n.data) {
@@ -68,12 +70,13 @@ func (n *Node) resize(size int) {
 	n.data = append(n.data, make([]byte, size-len(n.data))...)
 }
 
-// SyncNode makes the content of a file stable, or the names in a directory.
+// SyncNode makes the content of a file, or the names in a directory, stable. It also writes the
+// journal: see the package comment. name selects injected faults.
 func (d *Disk) SyncNode(n *Node, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.injectedError(Sync, name); err != nil {
-		n.dirtyBlocks, n.unsyncedSizes = map[int]bool{}, nil // never written, if they are not written again
+		n.dirtyBlocks, n.unsyncedSizes = map[int]bool{}, nil // lost, unless they are written again
 		return err
 	}
 	d.syncJournal(n)
@@ -88,7 +91,7 @@ func (d *Disk) SyncNode(n *Node, name string) error {
 	return nil
 }
 
-// syncBlock makes a block of the stable content that of another.
+// syncBlock copies a block of from to the stable content, as far as its size allows.
 func (n *Node) syncBlock(block int, from []byte) {
 	begin := block * BlockSize
 	if begin >= len(n.syncedData) {
@@ -101,7 +104,7 @@ func (n *Node) syncBlock(block int, from []byte) {
 	}
 }
 
-// resizeBytes returns b with a size, with zeros behind what there was.
+// resizeBytes returns b with the given size. Bytes behind the old content are zeros.
 func resizeBytes(b []byte, size int) []byte {
 	if size <= len(b) {
 		clear(b[size:])
@@ -110,14 +113,15 @@ func resizeBytes(b []byte, size int) []byte {
 	return append(b, make([]byte, size-len(b))...)
 }
 
-// CurrentContent returns the current content of a file.
+// CurrentContent returns a copy of the current content of a file.
 func (d *Disk) CurrentContent(n *Node) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(n.data)
 }
 
-// DamageFile changes the content of a file, as a bad disk does: it is stable at once.
+// DamageFile replaces the content of a file with the result of damage, both the current and the
+// stable content, as a defective disk would.
 func (d *Disk) DamageFile(n *Node, damage func([]byte) []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 // An OpKind is a kind of operation that can fail.
 type OpKind string
 
-// Ops.
+// The operations that can fail.
 const (
-	Read     OpKind = "read" // one that fails under a mapping raises SIGBUS
+	Read     OpKind = "read" // a failing read of a mapped page raises SIGBUS in the process
 	Write    OpKind = "write"
 	Sync     OpKind = "fsync"
 	Rename   OpKind = "rename"
@@ -20,14 +20,15 @@ const (
 // An IOErrorRule makes operations fail with EIO.
 type IOErrorRule struct {
 	Op         OpKind
-	NamePart   string // part of the name of the file; empty: of any file
-	AfterCount int    // so many operations succeed first
-	FailCount  int    // so many fail then; negative: all do
+	NamePart   string // part of the file's name; empty: any file
+	AfterCount int    // number of operations that succeed first
+	FailCount  int    // number of operations that then fail; negative: all
 
-	failedOpCount int // operations that failed
+	failedOpCount int // number of operations that have failed
 }
 
-// InjectFault makes operations fail from now on.
+// InjectFault makes operations fail by a copy of f, until CutPower or ClearFaults. The result is for
+// FailedOpCount.
 func (d *Disk) InjectFault(f IOErrorRule) *IOErrorRule {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,21 +36,22 @@ func (d *Disk) InjectFault(f IOErrorRule) *IOErrorRule {
 	return &f
 }
 
-// ClearFaults ends all faults.
+// ClearFaults ends all injected faults.
 func (d *Disk) ClearFaults() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults = nil
 }
 
-// FailedOpCount returns how many operations a fault has made fail.
+// FailedOpCount returns how many operations have failed by f, a result of InjectFault.
 func (d *Disk) FailedOpCount(f *IOErrorRule) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return f.failedOpCount
 }
 
-// injectedError returns the error that an operation on a file fails with, if it does.
+// injectedError returns the error with which an operation on a file fails, or nil. The caller holds
+// d.mu.
 func (d *Disk) injectedError(op OpKind, name string) error {
 	for _, f := range d.faults {
 		if f.Op != op || !strings.Contains(name, f.NamePart) {

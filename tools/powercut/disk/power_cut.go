@@ -6,21 +6,22 @@ import (
 	"slices"
 )
 
-// CutPower ends the power, and leaves what the disk may hold then, by chance. No process may
-// use the disk meanwhile: nodes that were open are not those of the disk any more.
+// CutPower cuts the power: it replaces the content of the disk with one that may be left after a
+// cut, chosen with rnd. It also ends all faults. No process may use the disk meanwhile. A node
+// whose name is lost is no longer on the disk.
 func (d *Disk) CutPower(rnd *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.applyJournalPrefix(rnd)
 	d.journal, d.faults = nil, nil
-	// How likely it is that what is not stable was written: all, nothing and half of it
-	// are as likely as all that is in between.
+	// Choose the share of unstable blocks that were written: with equal probability none, half,
+	// all, or a random share.
 	writeProbability := [...]float64{0, 0.5, 1, rnd.Float64()}[rnd.IntN(4)]
 	loseUnsynced(d.root, rnd, writeProbability, map[*Node]bool{})
 }
 
-// applyJournalPrefix makes stable what was written of the journal: each directory's own, if the
-// disk is PerDirJournal.
+// applyJournalPrefix makes a random prefix of the journal stable, or with PerDirJournal a prefix of
+// each directory's operations. The caller holds d.mu.
 func (d *Disk) applyJournalPrefix(rnd *rand.Rand) {
 	if !d.PerDirJournal {
 		for _, c := range d.journal[:rnd.IntN(len(d.journal)+1)] {
@@ -36,7 +37,8 @@ func (d *Disk) applyJournalPrefix(rnd *rand.Rand) {
 	}
 }
 
-// loseUnsynced leaves of a node, and what is in it, what the disk holds.
+// loseUnsynced replaces the current content of a node, and of all nodes in it, with what is left
+// after the cut. done has the nodes that it has visited.
 func loseUnsynced(n *Node, rnd *rand.Rand, writeProbability float64, done map[*Node]bool) {
 	if done[n] {
 		return
@@ -48,13 +50,13 @@ func loseUnsynced(n *Node, rnd *rand.Rand, writeProbability float64, done map[*N
 	}
 	n.entries = map[string]*Node{}
 	updateEntries(n.entries, n.syncedEntries)
-	for _, name := range slices.Sorted(maps.Keys(n.entries)) { // so that the same chance does the same
+	for _, name := range slices.Sorted(maps.Keys(n.entries)) { // so that the same seed has the same result
 		loseUnsynced(n.entries[name], rnd, writeProbability, done)
 	}
 }
 
-// loseSomeUnsyncedContent leaves of a file what the disk holds: a size that it has had, and some of the
-// blocks that were written.
+// loseSomeUnsyncedContent replaces the content of a file: it chooses a size that the file has had
+// since its last sync, and writes each unsynced block with probability writeProbability.
 func (n *Node) loseSomeUnsyncedContent(rnd *rand.Rand, writeProbability float64) {
 	if len(n.dirtyBlocks) > 0 || len(n.unsyncedSizes) > 0 {
 		sizes := append(n.unsyncedSizes, len(n.data))

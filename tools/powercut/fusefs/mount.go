@@ -1,8 +1,10 @@
-// Package fusefs shows a disk.Disk to processes, by FUSE.
+// Package fusefs mounts a disk.Disk with FUSE, so that processes can use it.
 //
-// Writes reach the disk at once: the kernel keeps pages for reading and for mappings
-// only. So what a process has written when it is killed is what Disk.CutPower decides about.
-// To show what is there after a cut, unmount and mount again.
+// Writes reach the Disk at once: the kernel caches pages only for reads and mappings. So when a
+// process is killed, Disk.CutPower decides about everything that the process has written. After a
+// cut, unmount the disk and mount it again.
+//
+// Begin reading at MountDisk. go-fuse starts the goroutines of a mount, and Unmount ends them.
 package fusefs
 
 import (
@@ -19,13 +21,13 @@ import (
 	"github.com/decorum-crawler/decorum/tools/powercut/disk"
 )
 
-// A Mount shows a disk.
+// A Mount is a mounted disk.
 type Mount struct {
 	server *fuse.Server
 	root   *mountedNode
 }
 
-// MountDisk mounts a disk on a directory, which needs /dev/fuse and the right to mount.
+// MountDisk mounts a disk at dir. It requires /dev/fuse and the right to mount.
 func MountDisk(dir string, d *disk.Disk) (*Mount, error) {
 	options := &fs.Options{MountOptions: fuse.MountOptions{
 		DirectMount: true, FsName: "powercut", Name: "powercut", MaxWrite: 1 << 17,
@@ -38,11 +40,11 @@ func MountDisk(dir string, d *disk.Disk) (*Mount, error) {
 	return &Mount{server, root}, nil
 }
 
-// Unmount ends the mount. It fails while a process uses it.
+// Unmount ends the mount. It returns an error while a process uses the mount.
 func (m *Mount) Unmount() error { return m.server.Unmount() }
 
-// DropFileCache has the kernel forget what it has cached of a file, so that what processes read
-// of it next, in a mapping too, is read from the disk.
+// DropFileCache drops the kernel's cache of the file at path, so that the next reads of it,
+// including those through a mapping, come from the disk.
 func (m *Mount) DropFileCache(path string) error {
 	inode := m.root.EmbeddedInode()
 	for name := range strings.SplitSeq(path, "/") {
@@ -63,10 +65,10 @@ type mountedNode struct {
 	diskNode *disk.Node
 }
 
-// A fileHandle is an open file. Its name is the one that it was opened by.
+// A fileHandle is an open file.
 type fileHandle struct {
 	diskNode *disk.Node
-	name     string
+	name     string // name with which the file was opened
 }
 
 var (
@@ -86,7 +88,7 @@ var (
 	_ fs.NodeStatfser  = (*mountedNode)(nil)
 )
 
-// errnoOf returns an error of the disk as the kernel wants it.
+// errnoOf converts an error of the disk for the kernel. An unknown error is EIO.
 func errnoOf(err error) syscall.Errno {
 	var e syscall.Errno
 	switch {
@@ -98,6 +100,7 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
+// fillAttributes sets the attributes of a file or directory in a.
 func (n *mountedNode) fillAttributes(file *disk.Node, a *fuse.Attr) {
 	a.Ino, a.Mode, a.Nlink = file.Inode, syscall.S_IFREG|0o600, 1
 	if file.IsDir {
@@ -108,7 +111,7 @@ func (n *mountedNode) fillAttributes(file *disk.Node, a *fuse.Attr) {
 	a.Blocks = (a.Size + 511) / 512
 }
 
-// newChildInode returns the inode of a node of the disk.
+// newChildInode returns a new inode for a node of the disk.
 func (n *mountedNode) newChildInode(ctx context.Context, file *disk.Node, out *fuse.EntryOut) *fs.Inode {
 	n.fillAttributes(file, &out.Attr)
 	return n.NewInode(ctx, &mountedNode{disk: n.disk, diskNode: file}, fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: file.Inode})
@@ -148,7 +151,7 @@ func (n *mountedNode) Setattr(_ context.Context, h fs.FileHandle, in *fuse.SetAt
 	return 0
 }
 
-// nameOf returns by which name a file is known: faults are injected by name.
+// nameOf returns the name of a file, which selects injected faults.
 func (n *mountedNode) nameOf(h fs.FileHandle) string {
 	if h, ok := h.(*fileHandle); ok {
 		return h.name
@@ -215,7 +218,7 @@ func (n *mountedNode) Fsync(_ context.Context, h fs.FileHandle, _ uint32) syscal
 	return errnoOf(n.disk.SyncNode(n.diskNode, n.nameOf(h)))
 }
 
-// Statfs says that there is room: decorum pauses on a full disk.
+// Statfs reports free space, because decorum pauses when a disk is full.
 func (n *mountedNode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	out.Bsize, out.NameLen = disk.BlockSize, 255
 	out.Blocks, out.Bfree, out.Bavail = 1<<30, 1<<30, 1<<30
