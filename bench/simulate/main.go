@@ -17,7 +17,7 @@
 // visit, mostly 1 s; responses that take a log-normal time with a median of 0.4 s; one host in
 // fifty that never responds and is tried three times; and one in twenty whose robots.txt must be
 // fetched first. A page has 40 links to its own site, two of them new as long as the site has
-// further pages, and four to other sites, some of which are linked to often. All hosts are known
+// further pages, and four to other sites, some of these linked to often. All hosts are known
 // from the beginning.
 //
 // Processes learn about partitions, and call scripts, at the same moments as in storage/redis, but

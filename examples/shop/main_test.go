@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestShop scrapes a catalogue of two pages with two products each, of which robots.txt disallows
-// one. A second run writes nothing.
+// TestShop scrapes a catalogue of two pages with two products each. Its robots.txt disallows one of
+// the products. A second run writes nothing.
 func TestShop(t *testing.T) {
 	pages := map[string]crawltest.PageFunc{}
 	for shelf := 1; shelf <= 2; shelf++ {

@@ -8,7 +8,7 @@ import (
 
 // CutPower cuts the power: it replaces the content of the disk with one that may be left after a
 // cut, chosen with rnd. It also ends all faults. No process may use the disk meanwhile. A node
-// whose name is lost is no longer on the disk.
+// that has lost its name has left the disk.
 func (d *Disk) CutPower(rnd *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
