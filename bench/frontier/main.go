@@ -67,6 +67,7 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 		}
 		return runPhases(p)
 	}
+	// Measure each combination with a new store.
 	base, err := os.MkdirTemp(dir, "bench-frontier-")
 	if err != nil {
 		return err

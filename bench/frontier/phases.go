@@ -80,8 +80,10 @@ func runPhases(p runOptions) error {
 // printFigure prints a figure for the parent process.
 func printFigure(name, value string) { fmt.Printf("%s\t%s\n", name, value) }
 
+// formatRate formats n events in d as events per second.
 func formatRate(n int, d time.Duration) string { return fmt.Sprintf("%.0f", float64(n)/d.Seconds()) }
 
+// formatMiB formats a number of bytes in MiB.
 func formatMiB(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
 
 // runPhase runs a phase, and writes its profiles if the run has a directory for them.
@@ -137,6 +139,7 @@ func (w *benchmarkRun) measureDiscoverNew() error {
 	return nil
 }
 
+// logProgress writes the rate so far to standard error.
 func (w *benchmarkRun) logProgress(done int, spent time.Duration) {
 	info, err := os.Stat(w.StoreFile)
 	if err != nil {
@@ -245,6 +248,7 @@ func (w *benchmarkRun) measureLeaseAndAck() error {
 // trackPeakHeap samples every 10 ms how many bytes objects take in the heap, including dead ones
 // that are not swept yet. peak ends the sampling and returns the maximum.
 func trackPeakHeap() (peak func() uint64) {
+	// A goroutine samples until peak is called, which waits for its end.
 	var maxBytes atomic.Uint64
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() {

@@ -15,10 +15,12 @@ import (
 // A clientServerCPUTime is the CPU time of the store's clients and of the servers.
 type clientServerCPUTime struct{ clients, servers time.Duration }
 
+// minus returns the difference of two times.
 func (p clientServerCPUTime) minus(q clientServerCPUTime) clientServerCPUTime {
 	return clientServerCPUTime{p.clients - q.clients, p.servers - q.servers}
 }
 
+// plus returns the sum of two times.
 func (p clientServerCPUTime) plus(q clientServerCPUTime) clientServerCPUTime {
 	return clientServerCPUTime{p.clients + q.clients, p.servers + q.servers}
 }

@@ -60,12 +60,15 @@ func (r *result) resetCounts() {
 	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]redisScriptCallCounts, r.partitions), make([]int, r.TotalWorkers), nil, 0
 }
 
+// callCountsOfPartition returns the counts of a partition, for changes.
 func (r *result) callCountsOfPartition(part int) *redisScriptCallCounts {
 	return &r.callsByPartition[part]
 }
 
+// countPage counts a page of a worker.
 func (r *result) countPage(worker int) { r.pagesByWorker[worker]++ }
 
+// addLateness records how long after its host was due a visit began.
 func (r *result) addLateness(d time.Duration) {
 	r.lateSeconds = append(r.lateSeconds, float32(d.Seconds()))
 }

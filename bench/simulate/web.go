@@ -81,6 +81,7 @@ func (w *web) pickDelay() time.Duration {
 	return delayShares[1].delay
 }
 
+// hostName returns the name of the i-th host.
 func hostName(i int) string { return fmt.Sprintf("h%d.example", i) }
 
 // pageURL returns the URL of page n of a site.

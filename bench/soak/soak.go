@@ -122,6 +122,7 @@ func (s *soakRun) checkPoliteness() error {
 	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.CrawlerDelay, RequiredProductToken: "soakbot", AllowRevisits: true})
 	short := s.finalMetrics.sumSeries("decorum_delay_shortfall_seconds")
 	fmt.Fprintf(s.out, "\nthe judge: %d violations in %d requests to %d hosts; shortfall %v s\n", len(r.Violations), r.Requests, len(r.Hosts), short)
+	// List the first violations of each rule, and the number of all.
 	var errs []error
 	if !r.OK() {
 		byRule := map[crawltest.JudgeRule]int{}

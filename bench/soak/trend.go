@@ -67,6 +67,7 @@ func fitLine(values []float64) (slope, level float64) {
 	return above / below, level
 }
 
+// mean returns the mean of values, or 0 without values.
 func mean(values []float64) float64 {
 	var sum float64
 	for _, v := range values {

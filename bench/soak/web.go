@@ -71,6 +71,7 @@ func (w endlessWeb) respond(host int, r crawltest.PageRequest) crawltest.Respons
 	if !ok {
 		return crawltest.Status(http.StatusNotFound)
 	}
+	// Kinds 1 to 7 are the special ones.
 	a := crawltest.HTML(pageHTML(host, page))
 	switch pageResponseKind(host, page) {
 	case 1:

@@ -28,6 +28,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 var errDurationRange = errors.New("out of range")
 
+// parseDuration parses an optional number of days, as in 2d12h, and a duration of the time package.
 func parseDuration(s string) (time.Duration, error) {
 	var days time.Duration
 	if number, rest, ok := strings.Cut(s, "d"); ok {

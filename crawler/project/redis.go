@@ -67,6 +67,7 @@ func checkRedisSettings(p *Project) *FieldProblem {
 			return NewFieldProblem(indexedFieldName("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
+	// The first case is that of settings that would have no effect.
 	switch {
 	case !r.IsUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
 		return NewFieldProblem("store.redis.addresses", "no server: expected HOST:PORT of at least one")

@@ -21,6 +21,7 @@ const instructionSize, runeSize = 40, 4
 // A regexpBudget is the unused part of maxPatterns and maxProgramsSize.
 type regexpBudget struct{ regexpsLeft, programBytesLeft int }
 
+// newRegexpBudget returns the budget of a project.
 func newRegexpBudget() *regexpBudget { return &regexpBudget{maxPatterns, maxProgramsSize} }
 
 // compile compiles a pattern (RE2). Before that, it computes the size of the program from the syntax

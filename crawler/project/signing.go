@@ -37,6 +37,7 @@ func (s *Signing) KeyDirectoryURL() string {
 	return s.NormalizedKeyDirectoryOrigin() + botauth.DirectoryPath
 }
 
+// checkSigningSettings checks agent.signature. It does not read the key files.
 func checkSigningSettings(p *Project) *FieldProblem {
 	s := &p.Agent.Signature
 	// Check each field by itself.

@@ -50,6 +50,7 @@ func compareRobots(w io.Writer, before, after string, urls, agents []string) (cl
 			if err != nil {
 				return closed, err
 			}
+			// Only a change of the verdict counts, not a change of the rule.
 			a, b := oldRules.Check(u), newRules.Check(u)
 			switch {
 			case a.Allowed && !b.Allowed:

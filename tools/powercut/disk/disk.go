@@ -155,6 +155,7 @@ func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 		d.applyAndJournalDirChange(from, map[string]*Node{name: nil, newName: n})
 		return nil
 	}
+	// Between directories: two operations, stable together.
 	d.applyAndJournalDirChange(from, map[string]*Node{name: nil})
 	d.applyAndJournalDirChange(to, map[string]*Node{newName: n})
 	d.syncJournal(from)

@@ -117,6 +117,7 @@ func (n *mountedNode) newChildInode(ctx context.Context, file *disk.Node, out *f
 	return n.NewInode(ctx, &mountedNode{disk: n.disk, diskNode: file}, fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: file.Inode})
 }
 
+// Lookup implements fs.NodeLookuper.
 func (n *mountedNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	file := n.disk.Lookup(n.diskNode, name)
 	if file == nil {
@@ -125,6 +126,7 @@ func (n *mountedNode) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	return n.newChildInode(ctx, file, out), 0
 }
 
+// Readdir implements fs.NodeReaddirer.
 func (n *mountedNode) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	var entries []fuse.DirEntry
 	names := n.disk.ReadDir(n.diskNode)
@@ -136,11 +138,13 @@ func (n *mountedNode) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	return fs.NewListDirStream(entries), 0
 }
 
+// Getattr implements fs.NodeGetattrer.
 func (n *mountedNode) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n.fillAttributes(n.diskNode, &out.Attr)
 	return 0
 }
 
+// Setattr implements fs.NodeSetattrer. Only a change of the size has an effect.
 func (n *mountedNode) Setattr(_ context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
 		if err := n.disk.Truncate(n.diskNode, n.nameOf(h), int64(size)); err != nil {
@@ -160,6 +164,7 @@ func (n *mountedNode) nameOf(h fs.FileHandle) string {
 	return name
 }
 
+// Create implements fs.NodeCreater.
 func (n *mountedNode) Create(
 	ctx context.Context, name string, _, _ uint32, out *fuse.EntryOut,
 ) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
@@ -170,6 +175,7 @@ func (n *mountedNode) Create(
 	return n.newChildInode(ctx, file, out), &fileHandle{diskNode: file, name: name}, 0, 0
 }
 
+// Mkdir implements fs.NodeMkdirer.
 func (n *mountedNode) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	dir, err := n.disk.CreateNode(n.diskNode, name, true)
 	if err != nil {
@@ -178,14 +184,17 @@ func (n *mountedNode) Mkdir(ctx context.Context, name string, _ uint32, out *fus
 	return n.newChildInode(ctx, dir, out), 0
 }
 
+// Unlink implements fs.NodeUnlinker.
 func (n *mountedNode) Unlink(_ context.Context, name string) syscall.Errno {
 	return errnoOf(n.disk.Remove(n.diskNode, name))
 }
 
+// Rmdir implements fs.NodeRmdirer.
 func (n *mountedNode) Rmdir(_ context.Context, name string) syscall.Errno {
 	return errnoOf(n.disk.Remove(n.diskNode, name))
 }
 
+// Rename implements fs.NodeRenamer. The only flag that it supports is RENAME_NOREPLACE.
 func (n *mountedNode) Rename(_ context.Context, name string, to fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
 	parent, ok := to.(*mountedNode)
 	if !ok || flags&^1 != 0 { // RENAME_NOREPLACE is 1
@@ -197,16 +206,19 @@ func (n *mountedNode) Rename(_ context.Context, name string, to fs.InodeEmbedder
 	return errnoOf(n.disk.Rename(n.diskNode, name, parent.diskNode, newName))
 }
 
+// Open implements fs.NodeOpener.
 func (n *mountedNode) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	name, _ := n.Parent()
 	return &fileHandle{diskNode: n.diskNode, name: name}, 0, 0
 }
 
+// Read implements fs.NodeReader.
 func (n *mountedNode) Read(_ context.Context, h fs.FileHandle, b []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
 	count, err := n.disk.Read(n.diskNode, n.nameOf(h), b, offset)
 	return fuse.ReadResultData(b[:count]), errnoOf(err)
 }
 
+// Write implements fs.NodeWriter.
 func (n *mountedNode) Write(_ context.Context, h fs.FileHandle, b []byte, offset int64) (uint32, syscall.Errno) {
 	if err := n.disk.Write(n.diskNode, n.nameOf(h), b, offset); err != nil {
 		return 0, errnoOf(err)
@@ -214,6 +226,7 @@ func (n *mountedNode) Write(_ context.Context, h fs.FileHandle, b []byte, offset
 	return uint32(len(b)), 0
 }
 
+// Fsync implements fs.NodeFsyncer.
 func (n *mountedNode) Fsync(_ context.Context, h fs.FileHandle, _ uint32) syscall.Errno {
 	return errnoOf(n.disk.SyncNode(n.diskNode, n.nameOf(h)))
 }

@@ -60,6 +60,8 @@ func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplan
 	return &e.URLExplanation, nil
 }
 
+// explainURL fills in the parts of the explanation in the order of the crawl: the rewritten URL, its
+// state in the frontier, the scope, the rules, the host, and the next visit.
 func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL, error) {
 	e := &explainedURL{URLExplanation: api.URLExplanation{Input: text}}
 	u, steps, err := q.RewriteURL(ctx, text)
@@ -70,6 +72,7 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 	if err := q.findURLOrEarlierForm(ctx, u, e); err != nil {
 		return nil, err
 	}
+	// Explain a URL that the frontier does not hold as a link on a seed.
 	entry := storage.Entry{URL: u, Source: storage.SourceLink, Depth: 1}
 	if e.urlFrontierState.storedEntry != nil {
 		entry = *e.urlFrontierState.storedEntry
@@ -78,6 +81,7 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
 	e.FrontierState.PriorityClass, e.FrontierState.PriorityRank = uint8(entry.PriorityClass), entry.PriorityRank
+	// Check the scope for all targets, and the rules for the URL that the visit requests.
 	targets, err := q.visitTargets(ctx, u, entry)
 	if err != nil {
 		return nil, err
@@ -96,6 +100,7 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 	if err != nil {
 		return nil, err
 	}
+	// Decide about the visit, and show the first decision against it.
 	if e.decisions, err = q.decideVisit(ctx, target, e); err != nil {
 		return nil, err
 	}
@@ -321,6 +326,7 @@ func (q *Inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 // explainVisit says when the crawl visits the URL of e, and why. The target is the form of the URL
 // that a visit requests: the frontier may hold another form, which the visit replaces.
 func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedNextVisit {
+	// Answer for URLs that the crawl does not visit, or has not met.
 	never := func(why string) api.ExplainedNextVisit { return api.ExplainedNextVisit{When: "never", Reason: why} }
 	refusal := e.decisions.first(func(a decorum.Action) bool { return a == decorum.Refuse })
 	switch u, _ := decorum.ParseURL(e.URL); {
@@ -335,6 +341,7 @@ func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 	case e.FrontierState.State == HostUnknown:
 		return q.explainVisitOfUnknownURL(e)
 	}
+	// Name the stored form of the URL if the frontier holds another one.
 	v := q.explainPendingVisit(e)
 	switch storedAs := e.FrontierState.KnownAs; {
 	case storedAs == "":
