@@ -60,7 +60,7 @@ type ScopeSettings struct {
 	MaxURLLength    int  `yaml:"max_url_length"` // bytes of a URL
 	MaxParams       int  `yaml:"max_params"`     // parameters of a query
 	MaxPathDepth    int  `yaml:"max_path_depth"` // segments of a path
-	MaxPathRepeats  int  `yaml:"max_repeat"`     // repetitions of the same segments in a row
+	MaxPathRepeats  int  `yaml:"max_repeat"`     // occurrences of the same segments in a row; /a/b/a/b has two
 	MaxRedirects    int  `yaml:"max_redirects"`  // redirects in a row
 	// URLs of one host that differ only in numbers, dates and tokens
 	MaxURLsPerPattern int `yaml:"max_urls_per_pattern"`
@@ -101,12 +101,13 @@ type PolitenessSettings struct {
 	// Crawl-delay, Retry-After and back-off applies
 	Delay Duration `yaml:"delay"`
 	// the pause is at least this many times the duration of the last visit; 0: off
-	AdaptiveFactor float64                   `yaml:"adaptive"`
-	Concurrency    int                       `yaml:"concurrency"`     // simultaneous visits to one host
-	MaxCrawlDelay  Duration                  `yaml:"max_crawl_delay"` // hosts with a longer one are suspended
-	PerIP          IPPoliteness              `yaml:"ip"`
-	Window         Window                    `yaml:"window"`
-	Hosts          map[string]HostPoliteness `yaml:"hosts"`
+	AdaptiveFactor float64 `yaml:"adaptive"`
+	Concurrency    int     `yaml:"concurrency"` // simultaneous visits to one host
+	// a host whose Crawl-delay is longer is suspended and reported
+	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"`
+	PerIP         IPPoliteness              `yaml:"ip"`
+	Window        Window                    `yaml:"window"`
+	Hosts         map[string]HostPoliteness `yaml:"hosts"`
 }
 
 // IPPoliteness limits the visits to one IP address, over all hosts at the address. The default is
@@ -135,7 +136,7 @@ type Window struct {
 	Zone  string `yaml:"zone"`  // IANA name, as Europe/Prague; empty: UTC
 }
 
-// LimitSettings limits the crawl as a whole. 0 means no limit.
+// LimitSettings limits the crawl as a whole. Except for workers, 0 means no limit.
 type LimitSettings struct {
 	Workers           int      `yaml:"workers"`             // simultaneous visits, over all hosts
 	Pages             int      `yaml:"pages"`               // pages that a run visits
@@ -147,8 +148,8 @@ type LimitSettings struct {
 
 // FetchSettings says how the crawl requests pages.
 type FetchSettings struct {
-	Timeout          Duration `yaml:"timeout"`    // of a visit
-	FirstByteTimeout Duration `yaml:"first_byte"` // of a visit, until the response begins; 0: timeout
+	Timeout          Duration `yaml:"timeout"`    // longest duration of a visit
+	FirstByteTimeout Duration `yaml:"first_byte"` // longest time from dialling to the response; 0: timeout
 	MaxHeader        Size     `yaml:"max_header"` // size of a response's header; a longer one fails the visit
 	MaxBody          Size     `yaml:"max_body"`   // decoded size of a body; a longer body is cut
 	// size of a sitemap, decoded and decompressed; the rest of a longer one is not read
