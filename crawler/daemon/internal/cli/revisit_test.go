@@ -57,7 +57,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	runCommand(t, v.CrawlArgs("-c", project("2"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (",
 		"left: 3 queued, 3 of them on hosts that do not answer, require too long a delay or have reached a limit")
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ",
-		": it has had its 2 pages")
+		": it has reached its limit of 2 pages")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t,
 		command.ExitDone, "pages: 2 (")
@@ -79,7 +79,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, command.ExitDone,
 		"left: ", "have reached a limit")
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ",
-		": it has sent its 41 bytes")
+		": it has reached its limit of 41 bytes")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t,
 		command.ExitDone, "left: 0 queued")

@@ -141,9 +141,9 @@ func (q *Inspector) SetHostHoldReason(ctx context.Context, h *HostReport) error 
 	case postponed != nil:
 		h.HoldReason = plaintext.ReplaceControlChars(postponed.Reason)
 	case h.HoldReason == "" && h.State == HostSuspended && maxPages > 0 && h.pagesTowardLimit >= maxPages:
-		h.HoldReason = fmt.Sprintf("it has had its %d pages", maxPages)
+		h.HoldReason = fmt.Sprintf("it has reached its limit of %d pages", maxPages)
 	case h.HoldReason == "" && h.State == HostSuspended && maxBytes > 0 && h.Bytes >= maxBytes:
-		h.HoldReason = fmt.Sprintf("it has sent its %d bytes", maxBytes)
+		h.HoldReason = fmt.Sprintf("it has reached its limit of %d bytes", maxBytes)
 	}
 	return err
 }
