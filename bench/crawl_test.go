@@ -71,7 +71,8 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "bench/1 (+mailto:bench@example.com)", AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "bench/1 (+mailto:bench@example.com)",
+		AllowPrivate: true})
 	if err != nil {
 		b.Fatal(err)
 	}

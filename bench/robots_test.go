@@ -59,7 +59,8 @@ func generateRobots(random *rand.Rand, size, wildcards int) string {
 	return b.String()
 }
 
-var pathWords = []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "images", "archive", "en", "checkout", "wp-admin", "feed"}
+var pathWords = []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "images",
+	"archive", "en", "checkout", "wp-admin", "feed"}
 
 // randomPath returns a path of one to three parts, the last with a number.
 func randomPath(random *rand.Rand) string {
@@ -91,7 +92,8 @@ func randomURLs(b *testing.B) []decorum.URL {
 	all := make([]decorum.URL, 64)
 	for i := range all {
 		var err error
-		if all[i], err = decorum.ParseURL("https://example.com" + randomPath(random) + []string{"", "a.php", "item?id=7&sort=price", "lamps/desk-lamp.html"}[i%4]); err != nil {
+		if all[i], err = decorum.ParseURL("https://example.com" + randomPath(random) + []string{"", "a.php",
+			"item?id=7&sort=price", "lamps/desk-lamp.html"}[i%4]); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -217,7 +219,8 @@ func BenchmarkRobotsPathological(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).RulesFor(robots.AgentFromName(productToken))
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+
+		strings.Repeat("*a", 20)+"\n"), robots.Google).RulesFor(robots.AgentFromName(productToken))
 	b.ReportAllocs()
 	for b.Loop() {
 		rules.Check(u)

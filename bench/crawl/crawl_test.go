@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 func TestRun(t *testing.T) {
 	for _, w := range []webSize{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
-		if err := benchmarkCrawlers(childProcessTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
+		if err := benchmarkCrawlers(childProcessTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()},
+			crawlers(), 1, &out); err != nil {
 			t.Fatalf("%+v: %v", w, err)
 		}
 		for _, c := range crawlers() {

@@ -36,15 +36,26 @@ type crawler struct {
 // crawlers returns the crawlers to compare. The ratios in the table are relative to the first.
 func crawlers() []crawler {
 	return []crawler{
-		{name: "colly", refetchesPages: true, runCrawl: crawlByColly, versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
-		{name: "decorum", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", true) }, versionOf: decorumRevision},
-		{name: "decorum without ledger", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", false) }, versionOf: decorumRevision},
-		{name: "decorum OnHTML", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "visit", true) }, versionOf: decorumRevision},
-		{name: "decorum OnHTML Follow", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "follow", true) }, versionOf: decorumRevision},
-		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderRSCommand, versionOf: spiderRSVersion},
+		{name: "colly", refetchesPages: true, runCrawl: crawlByColly,
+			versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
+		{name: "decorum", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", true) },
+			versionOf: decorumRevision},
+		{name: "decorum without ledger", runCrawl: func(p childProcessTask) error {
+			return crawlByDecorum(p, "", false)
+		}, versionOf: decorumRevision},
+		{name: "decorum OnHTML", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "visit", true) },
+			versionOf: decorumRevision},
+		{name: "decorum OnHTML Follow", runCrawl: func(p childProcessTask) error {
+			return crawlByDecorum(p, "follow", true)
+		}, versionOf: decorumRevision},
+		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderRSCommand,
+			versionOf: spiderRSVersion},
 		{name: "wget2", command: wget2Command, versionOf: wget2Version},
-		{name: "tokenizer loop", skipsRobots: true, runCrawl: crawlByTokenizer, versionOf: moduleVersionFunc("golang.org/x/net")},
-		{name: "net/http", skipsRobots: true, runCrawl: crawlByNetHTTP, versionOf: func(childProcessTask) string { return runtime.Version() }},
+		{name: "tokenizer loop", skipsRobots: true, runCrawl: crawlByTokenizer,
+			versionOf: moduleVersionFunc("golang.org/x/net")},
+		{name: "net/http", skipsRobots: true, runCrawl: crawlByNetHTTP, versionOf: func(childProcessTask) string {
+			return runtime.Version()
+		}},
 	}
 }
 
@@ -133,12 +144,14 @@ func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "project.yaml")
 	concurrency := max(1, p.Workers/p.Web.Hosts)
-	text := fmt.Sprintf(projectTemplate, handler, seedURL(), concurrency, p.Workers, p.Address, filepath.Join(dir, "data"), ledger)
+	text := fmt.Sprintf(projectTemplate, handler, seedURL(), concurrency, p.Workers, p.Address,
+		filepath.Join(dir, "data"), ledger)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
 	daemon.TuneGC() // as daemon.Main does
-	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
+	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level",
+		"warn"); code != daemon.ExitDone {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}
 	return nil

@@ -23,7 +23,8 @@ func wget2Command(p childProcessTask) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: it is not installed (Debian: apt-get install wget2)", errNotInstalled)
 	}
-	return exec.Command(path, "--no-config", "--quiet", "--recursive", "--level=inf", "--span-hosts", "--robots=on", "--ignore-tags=link",
+	return exec.Command(path, "--no-config", "--quiet", "--recursive", "--level=inf", "--span-hosts",
+		"--robots=on", "--ignore-tags=link",
 		"--max-threads="+strconv.Itoa(p.Workers), "--proxy=on", "--http-proxy=http://"+p.Address,
 		"--output-document="+os.DevNull, seedURL()), nil
 }
@@ -50,7 +51,8 @@ var spiderScript string
 // robots.txt only from the seed's host.
 func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
-		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s", errNotInstalled, spiderPackage)
+		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s",
+			errNotInstalled, spiderPackage)
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {

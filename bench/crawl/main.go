@@ -57,10 +57,12 @@ func main() {
 	flag.IntVar(&p.Web.Pages, "pages", 10_000, "number of pages of each host")
 	flag.IntVar(&p.Workers, "workers", 16, "simultaneous requests; decorum divides them equally among the hosts")
 	rounds := flag.Int("rounds", 5, "number of crawls by each crawler")
-	flag.StringVar(&p.Dir, "dir", "", "directory for the files of crawls (default: the system's directory for temporary files)")
+	flag.StringVar(&p.Dir, "dir", "", "directory for the files of crawls (default: the system's directory for "+
+		"temporary files)")
 	flag.StringVar(&p.Profile, "profile", "", "directory for profiles of the last round")
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
-	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the first (default: all)")
+	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the "+
+		"first (default: all)")
 	flag.Parse()
 	some, err := selectCrawlers(*only)
 	if err == nil && p.Profile != "" {

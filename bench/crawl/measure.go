@@ -133,9 +133,10 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 	state := cmd.ProcessState
 	cpu := state.UserTime() + state.SystemTime()
 	return runFigures{
-		CPUSecondsPer1000Pages: cpu.Seconds() / float64(t.PageRequests) * 1000, PagesPerSecond: float64(t.PageRequests) / spent.Seconds(),
-		PeakRSSMiB:      peakRSS(state),
-		RequestsPerPage: float64(t.PageRequests) / float64(t.Distinct),
+		CPUSecondsPer1000Pages: cpu.Seconds() / float64(t.PageRequests) * 1000,
+		PagesPerSecond:         float64(t.PageRequests) / spent.Seconds(),
+		PeakRSSMiB:             peakRSS(state),
+		RequestsPerPage:        float64(t.PageRequests) / float64(t.Distinct),
 	}, nil
 }
 
@@ -146,7 +147,8 @@ func (c crawler) checkRequests(w webSize, t requestCounts) error {
 	case t.Distinct != w.numPages():
 		return fmt.Errorf("the crawler requested %d pages, want %d", t.Distinct, w.numPages())
 	case t.PageRequests != t.Distinct && !c.refetchesPages:
-		return fmt.Errorf("the crawler requested %d pages with %d requests, want one request for each", t.Distinct, t.PageRequests)
+		return fmt.Errorf("the crawler requested %d pages with %d requests, want one request for each",
+			t.Distinct, t.PageRequests)
 	case t.NonexistentPages > 0:
 		return fmt.Errorf("%d requests were for pages that do not exist", t.NonexistentPages)
 	case t.HostsAskedForRobots != w.Hosts && !c.skipsRobots:

@@ -60,7 +60,8 @@ func runPhases(p runOptions) error {
 	for _, phase := range []struct {
 		name string
 		run  func() error
-	}{{"discover", w.measureDiscoverNew}, {"seen", w.measureRediscoverSeen}, {"pages", w.measureDiscoverMixed}, {"lease", w.measureLeaseAndAck}} {
+	}{{"discover", w.measureDiscoverNew}, {"seen", w.measureRediscoverSeen}, {"pages", w.measureDiscoverMixed},
+		{"lease", w.measureLeaseAndAck}} {
 		if err := w.runPhase(phase.name, phase.run); err != nil {
 			return err
 		}
@@ -145,26 +146,32 @@ func (w *benchmarkRun) logProgress(done int, spent time.Duration) {
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, formatRate(done, spent), formatMiB(uint64(info.Size())))
+	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, formatRate(done, spent),
+		formatMiB(uint64(info.Size())))
 }
 
 // measureRediscoverSeen discovers the links of random pages again, which are all known.
 func (w *benchmarkRun) measureRediscoverSeen() error {
 	r := xorshift64(1)
-	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.linksOf(r.intN(w.URLs / linksPerPage)) })
+	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry {
+		return w.linksOf(r.intN(w.URLs / linksPerPage))
+	})
 }
 
 // measureDiscoverMixed discovers the links of pages on which nine of ten are known.
 func (w *benchmarkRun) measureDiscoverMixed() error {
 	r := xorshift64(2)
-	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mostlyKnownLinks(&r, n) })
+	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry {
+		return w.mostlyKnownLinks(&r, n)
+	})
 }
 
 // mostlyKnownLinks returns the links of a page late in a crawl: the site's navigation, pages seen
 // long ago, and one new link in ten.
 func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage.Entry {
 	page := r.intN(w.URLs / linksPerPage)
-	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks], w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
+	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks],
+		w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
 	for i := range linksPerPage / 10 {
 		e := entries[len(entries)-1]
 		u, err := e.URL.Resolve(fmt.Sprintf("/new/%d.html", pageNumber*linksPerPage+i))
@@ -194,7 +201,9 @@ func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func
 		begin := time.Now()
 		err := program.RunWorkers(runtime.NumCPU(), func(int) error {
 			for entries := range pages {
-				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.WasRecentlyOffered(e.URL) })
+				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool {
+					return w.frontier.WasRecentlyOffered(e.URL)
+				})
 				n, err := w.frontier.Discover(w.ctx, entries...)
 				if err == nil && n != newLinks {
 					err = fmt.Errorf("%d links of a page were new, want %d", n, newLinks)

@@ -32,7 +32,8 @@ fetch: {allow_private: true, connect_to: ["::%s"]}
 `
 
 // goodProject is the project whose visits the program counts.
-var goodProject = projectConfig{"good", commaSeparatedSeeds("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
+var goodProject = projectConfig{"good", commaSeparatedSeeds("good-%d.example/", goodHosts),
+	"politeness: {delay: 1s, adaptive: 0}"}
 
 // hostileProjects returns the projects that visit hostile sites. They have decorum's default
 // settings, except for the scope that an operator of a broad crawl sets.

@@ -159,11 +159,13 @@ func (r result) violationsError() error {
 		errs = append(errs, fmt.Errorf("the kernel killed the daemon %d times because of the memory limit", r.oomKills))
 	}
 	if r.minGap < goodDelay {
-		errs = append(errs, fmt.Errorf("two requests to a good host were only %v apart; its delay is %v", r.minGap, goodDelay))
+		errs = append(errs, fmt.Errorf("two requests to a good host were only %v apart; its delay is %v", r.minGap,
+			goodDelay))
 	}
 	for _, w := range r.warnings {
 		if w.count > 1 {
-			errs = append(errs, fmt.Errorf("the log has %d lines about one limit: %s: %s", w.count, w.project, w.message))
+			errs = append(errs, fmt.Errorf("the log has %d lines about one limit: %s: %s",
+				w.count, w.project, w.message))
 		}
 	}
 	return errors.Join(errs...)

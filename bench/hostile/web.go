@@ -48,8 +48,9 @@ func startWeb() (*web, error) {
 	w := &web{
 		addr: listener.Addr().String(), lastRequestTimes: map[string]time.Time{}, shortestGoodHostGap: time.Hour,
 		bombs: map[string]*bomb{
-			"/sitemap.xml": newBomb("application/xml", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, bombSitemapBytes, "</urlset>"),
-			"/page":        newBomb("text/html", "<!doctype html>", bombPageBytes, ""),
+			"/sitemap.xml": newBomb("application/xml", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`,
+				bombSitemapBytes, "</urlset>"),
+			"/page": newBomb("text/html", "<!doctype html>", bombPageBytes, ""),
 		},
 	}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}

@@ -64,24 +64,29 @@ func main() {
 	flag.StringVar(&p.MemoryBenchmarkHostCounts, "memory", "1000,10000", "numbers of hosts for the table of memory")
 	flag.StringVar(&p.WorkerCounts, "workers", "", "numbers of processes for the table of workers")
 	flag.IntVar(&p.WorkerBenchmarkConfig.Hosts, "web-hosts", 2000, "number of hosts of the web for workers")
-	flag.IntVar(&p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker, "in-hand", 32, "simultaneous requests of a worker")
-	flag.DurationVar(&p.WorkerBenchmarkConfig.Latency, "latency", 2*time.Second, "time that a server of the web takes to respond")
+	flag.IntVar(&p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker, "in-hand", 32,
+		"simultaneous requests of a worker")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.Latency, "latency", 2*time.Second,
+		"time that a server of the web takes to respond")
 	flag.DurationVar(&p.WorkerBenchmarkConfig.Delay, "delay", 5*time.Second, "delay between two visits to a host")
 	flag.DurationVar(&p.WorkerBenchmarkConfig.MeasureDuration, "time", 30*time.Second, "how long to count visits")
-	flag.StringVar(&p.TempDir, "dir", "", "directory for the files of a run (default: the system's directory for temporary files)")
+	flag.StringVar(&p.TempDir, "dir", "",
+		"directory for the files of a run (default: the system's directory for temporary files)")
 	flag.Parse()
 	program.Exit("bench/rediscluster", run(p, os.Stdout))
 }
 
 // run prints the tables of p to out.
 func run(p benchmarkOptions, out io.Writer) error {
-	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmarkConfig.Hosts < 1 || p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmarkConfig.MeasureDuration <= 0 {
+	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmarkConfig.Hosts < 1 ||
+		p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmarkConfig.MeasureDuration <= 0 {
 		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time positive")
 	}
 	for _, benchmark := range []struct {
 		rows string
 		run  func(p benchmarkOptions, rows []string, t *table.Table) error
-	}{{p.ClusterLayouts, benchmarkStoreRates}, {p.MemoryBenchmarkHostCounts, benchmarkMemory}, {p.WorkerCounts, benchmarkWorkers}} {
+	}{{p.ClusterLayouts, benchmarkStoreRates}, {p.MemoryBenchmarkHostCounts, benchmarkMemory},
+		{p.WorkerCounts, benchmarkWorkers}} {
 		if benchmark.rows == "" {
 			continue
 		}
@@ -118,8 +123,10 @@ func withCluster(p benchmarkOptions, layout string, do func(*redistest.Cluster) 
 
 // parseLayout parses masters+replicas. The replicas must be a multiple of the masters.
 func parseLayout(layout string) (masters, replicas int, err error) {
-	if n, _ := fmt.Sscanf(layout, "%d+%d", &masters, &replicas); n != 2 || masters < 1 || replicas < 0 || replicas%masters != 0 {
-		return 0, 0, fmt.Errorf("cluster %q: expected masters+replicas, equally many replicas for each master, as in 3+3", layout)
+	if n, _ := fmt.Sscanf(layout, "%d+%d", &masters, &replicas); n != 2 || masters < 1 ||
+		replicas < 0 || replicas%masters != 0 {
+		return 0, 0, fmt.Errorf("cluster %q: expected masters+replicas, equally many replicas for each master, as "+
+			"in 3+3", layout)
 	}
 	return masters, replicas, nil
 }

@@ -21,7 +21,8 @@ func benchmarkMemory(p benchmarkOptions, list []string, t *table.Table) error {
 		err := withCluster(p, "1+0", func(c *redistest.Cluster) error {
 			p := p
 			p.Hosts = n
-			r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: "1+0", callers: callersPerStore, table: table.New(io.Discard)}
+			r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: "1+0", callers: callersPerStore,
+				table: table.New(io.Discard)}
 			return r.measureMemoryRow(t)
 		})
 		if err != nil {

@@ -25,13 +25,16 @@ func TestRun(t *testing.T) {
 		t.Skip("requires Linux, redis-server, and some seconds")
 	}
 	var out bytes.Buffer
-	p := benchmarkOptions{ClusterLayouts: "1+0", CallerCounts: "1,20", MemoryBenchmarkHostCounts: "50", WorkerCounts: "2", URLs: 500, Hosts: 50, TempDir: t.TempDir(),
-		WorkerBenchmarkConfig: workerBenchmarkConfig{Hosts: 40, ConcurrentRequestsPerWorker: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, MeasureDuration: 500 * time.Millisecond}}
+	p := benchmarkOptions{ClusterLayouts: "1+0", CallerCounts: "1,20", MemoryBenchmarkHostCounts: "50",
+		WorkerCounts: "2", URLs: 500, Hosts: 50, TempDir: t.TempDir(),
+		WorkerBenchmarkConfig: workerBenchmarkConfig{Hosts: 40, ConcurrentRequestsPerWorker: 4,
+			Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, MeasureDuration: 500 * time.Millisecond}}
 	if err := run(p, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, row := range []string{
-		`1\+0 +1 +discover scattered +\d+ `, `1\+0 +20 +discover paged +\d+ `, `1\+0 +20 +lease +\d+ `, `1\+0 +20 +ack +\d+ `,
+		`1\+0 +1 +discover scattered +\d+ `, `1\+0 +20 +discover paged +\d+ `,
+		`1\+0 +20 +lease +\d+ `, `1\+0 +20 +ack +\d+ `,
 		`50 +500 +\d+ +\d+ `, `2 +\d+\.\d +1\.00 `,
 	} {
 		if !regexp.MustCompile(`(?m)^ *` + row).MatchString(out.String()) {
@@ -67,7 +70,8 @@ func TestOrders(t *testing.T) {
 				maxPerHost = max(maxPerHost, linksByHost[e.URL.Origin().Host()])
 			}
 		}
-		if want := map[string]int{"scattered": 1, "paged": linksPerPage * 4 / 5}[o.name]; maxPerHost < want || maxPerHost > want+1 || len(urls) != 2*linksPerPage {
+		if want := map[string]int{"scattered": 1, "paged": linksPerPage * 4 / 5}[o.name]; maxPerHost < want ||
+			maxPerHost > want+1 || len(urls) != 2*linksPerPage {
 			t.Errorf("%s: %d URLs of two pages, at most %d of a host, want %d", o.name, len(urls), maxPerHost, want)
 		}
 	}

@@ -92,7 +92,8 @@ func (r *storeBenchmark) measureRates() error {
 // writeRateRow writes the row of a verb.
 func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 	each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(c.urls)) }
-	r.table.Row(r.clusterLayout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
+	r.table.Row(r.clusterLayout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()),
+		each(c.clients), each(c.servers))
 }
 
 // measureOperation returns the time that do took for the number of URLs that it returns.
@@ -150,7 +151,8 @@ func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 			return err
 		}
 		if len(leases) == 0 && time.Since(lastLease) > time.Minute {
-			return fmt.Errorf("%d of %d URLs were visited, and no other URL became due within a minute", acking.urls, urls)
+			return fmt.Errorf("%d of %d URLs were visited, and no other URL became due within a minute", acking.urls,
+				urls)
 		}
 		if len(leases) == 0 {
 			time.Sleep(50 * time.Millisecond)
@@ -196,6 +198,7 @@ func (r *storeBenchmark) leaseAllDue() (leases []storage.Lease, err error) {
 // ackAll acks leases one by one, on any of the stores: a lease's token is valid on all of them.
 func (r *storeBenchmark) ackAll(leases []storage.Lease) error {
 	return r.runCallers(r.callers, len(leases), func(s *redis.Store, i int) error {
-		return s.Ack(context.Background(), []storage.Ack{{Lease: leases[i], HostState: &storage.HostState{LostVisitDelay: time.Second}}})
+		return s.Ack(context.Background(),
+			[]storage.Ack{{Lease: leases[i], HostState: &storage.HostState{LostVisitDelay: time.Second}}})
 	})
 }

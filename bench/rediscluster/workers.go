@@ -51,8 +51,11 @@ func benchmarkWorkers(p benchmarkOptions, list []string, t *table.Table) error {
 			if one == 0 {
 				one = rate / float64(n)
 			}
-			each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(cost.urls)) }
-			t.Row(n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))), each(cost.clients), each(cost.servers))
+			each := func(d time.Duration) string {
+				return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(cost.urls))
+			}
+			t.Row(n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))),
+				each(cost.clients), each(cost.servers))
 			return nil
 		})
 		if err != nil {
@@ -100,7 +103,8 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 		for _, w := range all {
 			err = errors.Join(err, w.stop())
 		}
-		if report := served.Judge(crawltest.JudgeOptions{MinDelay: f.Delay, RequiredProductToken: "decorum"}); err == nil && !report.OK() {
+		if report := served.Judge(crawltest.JudgeOptions{MinDelay: f.Delay,
+			RequiredProductToken: "decorum"}); err == nil && !report.OK() {
 			err = errors.New(report.String())
 		}
 	}()
@@ -128,7 +132,8 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 
 // measureRequestRateAndCost counts the requests to the web for MeasureDuration, or longer, up to a
 // minute, until it has received at least one.
-func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, served *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
+func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, served *crawltest.Web,
+	all []*workerProcess) (rate float64, cost measurement, err error) {
 	spentSoFar := func() (p clientServerCPUTime, err error) {
 		if p, err = clientAndServerCPUTime(c); err != nil {
 			return p, err
@@ -161,8 +166,10 @@ func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, s
 // projectYAML returns the project file of all workers.
 func (f workerBenchmarkConfig) projectYAML(c *redistest.Cluster) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "project: bench\nagent: {contact: 'mailto:bench@example.com'}\nstore: {redis: {addresses: ['%s']}}\n", strings.Join(c.Addrs(), "', '"))
-	fmt.Fprintf(&b, "scope: {max_depth: 1000000}\npoliteness: {delay: %v}\nlimits: {workers: %d}\nfetch: {allow_private: true}\nseeds:\n", f.Delay, f.ConcurrentRequestsPerWorker)
+	fmt.Fprintf(&b, "project: bench\nagent: {contact: 'mailto:bench@example.com'}\nstore: {redis: {addresses: "+
+		"['%s']}}\n", strings.Join(c.Addrs(), "', '"))
+	fmt.Fprintf(&b, "scope: {max_depth: 1000000}\npoliteness: {delay: %v}\nlimits: {workers: %d}\nfetch: "+
+		"{allow_private: true}\nseeds:\n", f.Delay, f.ConcurrentRequestsPerWorker)
 	for h := range f.Hosts {
 		fmt.Fprintf(&b, "- http://%s/0\n", web.Host(h))
 	}

@@ -61,7 +61,8 @@ func main() {
 	flag.StringVar(&p.RedisMasterCounts, "masters", "3,6,12", "numbers of masters that share the partitions")
 	flag.DurationVar(&p.WarmUp, "warm", time.Minute, "virtual time before the measurement: at first all hosts are due")
 	flag.DurationVar(&p.MeasuredTime, "time", 5*time.Minute, "virtual time of the measurement")
-	flag.DurationVar(&p.PartitionRefreshInterval, "refresh", 500*time.Millisecond, "maximum age of a process's knowledge of partitions (redis.Options.Refresh)")
+	flag.DurationVar(&p.PartitionRefreshInterval, "refresh", 500*time.Millisecond,
+		"maximum age of a process's knowledge of partitions (redis.Options.Refresh)")
 	flag.DurationVar(&p.LeaseTime, "lease", 30*time.Second, "store.redis.lease")
 	flag.Uint64Var(&p.Seed, "seed", 1, "seed of all random choices")
 	flag.Parse()
@@ -79,7 +80,8 @@ func run(p simulationOptions, out, progress io.Writer) error {
 			return err
 		}
 	}
-	if p.TotalWorkers < 1 || p.WarmUp < 0 || p.MeasuredTime <= 0 || p.PartitionRefreshInterval <= 0 || p.LeaseTime <= 0 {
+	if p.TotalWorkers < 1 || p.WarmUp < 0 || p.MeasuredTime <= 0 ||
+		p.PartitionRefreshInterval <= 0 || p.LeaseTime <= 0 {
 		return fmt.Errorf("workers must be at least 1, and times positive")
 	}
 	// Run every combination. Masters need no run: they only divide the partitions.
@@ -88,14 +90,16 @@ func run(p simulationOptions, out, progress io.Writer) error {
 		for _, processes := range lists[1] {
 			for _, partitions := range lists[2] {
 				if processes > p.TotalWorkers || partitions > 1024 {
-					return fmt.Errorf("%d processes must share at least as many workers, not %d, and partitions must be at most 1024", processes, p.TotalWorkers)
+					return fmt.Errorf("%d processes must share at least as many workers, not %d, and partitions "+
+						"must be at most 1024", processes, p.TotalWorkers)
 				}
 				began := time.Now()
 				r, err := newSimulation(p, hosts, processes, partitions).run()
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(progress, "%d hosts, %d processes, %d partitions: %v\n", hosts, processes, partitions, time.Since(began).Round(time.Second))
+				fmt.Fprintf(progress, "%d hosts, %d processes, %d partitions: %v\n", hosts, processes, partitions,
+					time.Since(began).Round(time.Second))
 				results = append(results, r)
 			}
 		}

@@ -24,7 +24,8 @@ type redisScriptCallCounts struct {
 
 // cpuMicros has the CPU times of a master, in microseconds per call or URL. BenchmarkScripts of
 // storage/redis measured them on two busy cores at 2.5 GHz, so they may be wrong by a factor of two.
-var cpuMicros = struct{ changeRead, leaseQuery, leasedURL, ack, add, addedURL, note float64 }{changeRead: 3, leaseQuery: 74, leasedURL: 160, ack: 172, add: 175, addedURL: 0.8, note: 88}
+var cpuMicros = struct{ changeRead, leaseQuery, leasedURL, ack, add, addedURL, note float64 }{changeRead: 3,
+	leaseQuery: 74, leasedURL: 160, ack: 172, add: 175, addedURL: 0.8, note: 88}
 
 // total returns the number of calls.
 func (l *redisScriptCallCounts) total() int {
@@ -33,8 +34,11 @@ func (l *redisScriptCallCounts) total() int {
 
 // totalCPUMicros returns the CPU time of the calls, in microseconds.
 func (l *redisScriptCallCounts) totalCPUMicros() float64 {
-	return float64(l.changeCountReads)*cpuMicros.changeRead + float64(l.leaseQueries+l.emptyLeases+l.nonEmptyLeases)*cpuMicros.leaseQuery + float64(l.leasedURLs)*cpuMicros.leasedURL + float64(l.acks)*cpuMicros.ack +
-		float64(l.adds)*cpuMicros.add + float64(l.addedURLs)*cpuMicros.addedURL + float64(l.notes+l.renewals)*cpuMicros.note
+	return float64(l.changeCountReads)*cpuMicros.changeRead + float64(
+		l.leaseQueries+l.emptyLeases+l.nonEmptyLeases)*cpuMicros.leaseQuery + float64(
+		l.leasedURLs)*cpuMicros.leasedURL + float64(l.acks)*cpuMicros.ack +
+		float64(l.adds)*cpuMicros.add + float64(l.addedURLs)*cpuMicros.addedURL + float64(
+		l.notes+l.renewals)*cpuMicros.note
 }
 
 // A result has the figures of a run.
@@ -57,7 +61,8 @@ func newEmptyResult(hosts, processes, partitions int, p simulationOptions) *resu
 
 // resetCounts sets all counts to 0.
 func (r *result) resetCounts() {
-	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]redisScriptCallCounts, r.partitions), make([]int, r.TotalWorkers), nil, 0
+	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]redisScriptCallCounts, r.partitions),
+		make([]int, r.TotalWorkers), nil, 0
 }
 
 // callCountsOfPartition returns the counts of a partition, for changes.
@@ -97,7 +102,8 @@ func (r *result) latenessQuantile(q float64) float32 {
 	return r.lateSeconds[min(len(r.lateSeconds)-1, int(q*float64(len(r.lateSeconds))))]
 }
 
-var tableHeader = []string{"hosts", "workers", "processes", "partitions", "pages/s", "waiting", "late 50%", "99%", "most", "worker", "calls/page", "in vain"}
+var tableHeader = []string{"hosts", "workers", "processes", "partitions", "pages/s", "waiting", "late 50%", "99%",
+	"most", "worker", "calls/page", "in vain"}
 
 // writeRow writes the row of the run in the first table.
 func (r *result) writeRow(t *table.Table) {
@@ -107,9 +113,12 @@ func (r *result) writeRow(t *table.Table) {
 	for i := range r.callsByPartition {
 		emptyLeases += r.callsByPartition[i].emptyLeases
 	}
-	t.Row(r.hosts, r.TotalWorkers, r.processes, r.partitions, fmt.Sprintf("%.0f", float64(pages)/r.MeasuredTime.Seconds()),
-		fmt.Sprintf("%.1f %%", 100*r.waitingShare()), formatSeconds(r.latenessQuantile(0.5)), formatSeconds(r.latenessQuantile(0.99)), formatSeconds(r.latenessQuantile(1)),
-		fmt.Sprintf("%d–%d", slices.Min(r.pagesByWorker), slices.Max(r.pagesByWorker)), fmt.Sprintf("%.1f", float64(calls)/float64(pages)),
+	t.Row(r.hosts, r.TotalWorkers, r.processes, r.partitions,
+		fmt.Sprintf("%.0f", float64(pages)/r.MeasuredTime.Seconds()),
+		fmt.Sprintf("%.1f %%", 100*r.waitingShare()), formatSeconds(r.latenessQuantile(0.5)),
+		formatSeconds(r.latenessQuantile(0.99)), formatSeconds(r.latenessQuantile(1)),
+		fmt.Sprintf("%d–%d", slices.Min(r.pagesByWorker), slices.Max(r.pagesByWorker)),
+		fmt.Sprintf("%.1f", float64(calls)/float64(pages)),
 		fmt.Sprintf("%.1f %%", 100*float64(emptyLeases)/float64(calls)))
 }
 
@@ -121,7 +130,8 @@ func formatSeconds(s float32) string {
 	return fmt.Sprintf("%.2f", s)
 }
 
-var masterTableHeader = []string{"hosts", "processes", "partitions", "masters", "calls/s", "busiest/mean", "of a core", "asking"}
+var masterTableHeader = []string{"hosts", "processes", "partitions", "masters", "calls/s",
+	"busiest/mean", "of a core", "asking"}
 
 // writeMasterLoadRow writes the row of the run in the second table, for masters that share the
 // partitions equally.
@@ -132,7 +142,8 @@ func (r *result) writeMasterLoadRow(masters int, t *table.Table) {
 		l := &r.callsByPartition[i]
 		micros[i*masters/r.partitions] += l.totalCPUMicros()
 		all += l.totalCPUMicros()
-		asking += float64(l.changeCountReads)*cpuMicros.changeRead + float64(l.leaseQueries+l.emptyLeases)*cpuMicros.leaseQuery
+		asking += float64(l.changeCountReads)*cpuMicros.changeRead + float64(
+			l.leaseQueries+l.emptyLeases)*cpuMicros.leaseQuery
 		calls += l.total()
 	}
 	busiest := slices.Max(micros)

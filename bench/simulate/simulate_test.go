@@ -12,7 +12,8 @@ import (
 
 // smallSimulation returns a simulation that takes a moment.
 func smallSimulation(hosts int) *simulation {
-	p := simulationOptions{TotalWorkers: 50, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
+	p := simulationOptions{TotalWorkers: 50, WarmUp: 10 * time.Second, MeasuredTime: time.Minute,
+		PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	return newSimulation(p, hosts, 5, 16)
 }
 
@@ -41,7 +42,8 @@ func TestSimulate(t *testing.T) {
 			sum.acks += l.acks
 			sum.leaseQueries += l.leaseQueries
 		}
-		if pages == 0 || calls < 2*pages || sum.acks < pages || len(r.lateSeconds) != sum.leasedURLs || sum.leasedURLs-sum.acks > 50 || sum.acks-sum.leasedURLs > 50 {
+		if pages == 0 || calls < 2*pages || sum.acks < pages || len(r.lateSeconds) != sum.leasedURLs ||
+			sum.leasedURLs-sum.acks > 50 || sum.acks-sum.leasedURLs > 50 {
 			t.Errorf("%s: %d pages, %d calls, %+v, %d visits", name, pages, calls, sum, len(r.lateSeconds))
 		}
 		// Each of the 5 processes queries 16 partitions at most every half second.
@@ -54,7 +56,8 @@ func TestSimulate(t *testing.T) {
 // TestFewEmptyLeases: when twenty processes wait for the same hosts, at most a quarter of the calls
 // return no lease, and no host waits more than 0.5 s although processes leave hosts to each other.
 func TestFewEmptyLeases(t *testing.T) {
-	p := simulationOptions{TotalWorkers: 200, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
+	p := simulationOptions{TotalWorkers: 200, WarmUp: 10 * time.Second, MeasuredTime: time.Minute,
+		PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	r, err := newSimulation(p, 200, 20, 8).run()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +78,8 @@ func TestFewEmptyLeases(t *testing.T) {
 
 // TestRun: two runs with the same seed print the same tables, which have a row for each combination.
 func TestRun(t *testing.T) {
-	p := simulationOptions{HostCounts: "20,50", ProcessCounts: "1,3", PartitionCounts: "4,16", RedisMasterCounts: "1,3", TotalWorkers: 10,
+	p := simulationOptions{HostCounts: "20,50", ProcessCounts: "1,3", PartitionCounts: "4,16",
+		RedisMasterCounts: "1,3", TotalWorkers: 10,
 		MeasuredTime: 10 * time.Second, PartitionRefreshInterval: time.Second, LeaseTime: time.Second, Seed: 7}
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {

@@ -70,14 +70,16 @@ func timeAt(at int64) time.Time { return startTime.Add(time.Duration(at)) }
 
 // newSimulation returns a simulation whose workers are divided equally among the processes.
 func newSimulation(p simulationOptions, hosts, processes, partitions int) *simulation {
-	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
+	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed),
+		processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
 	for range partitions {
 		c.storeByPartition = append(c.storeByPartition, memory.New(memory.Config{MaxURLs: math.MaxInt}))
 	}
 	c.partitionChangeCounts = make([]int, partitions)
 	c.result = newEmptyResult(hosts, processes, partitions, p)
 	for i := range c.processes {
-		c.processes[i].nextDueByPartition, c.processes[i].backoffUntilByPartition = make([]int64, partitions), make([]int64, partitions)
+		c.processes[i].nextDueByPartition, c.processes[i].backoffUntilByPartition = make([]int64, partitions),
+			make([]int64, partitions)
 		c.processes[i].seenPartitionChangeCounts = make([]int, partitions)
 		c.processes[i].refreshedAt = math.MinInt64 / 2
 	}
@@ -143,7 +145,8 @@ func (c *simulation) accountAllWorkers(at int64) {
 func (c *simulation) seedHosts() error {
 	for i := range c.sites {
 		at := startTime.Add(time.Duration(i-len(c.sites)) * time.Microsecond)
-		if _, _, err := c.storeByPartition[c.sites[i].partition].Lease(context.Background(), at, time.Hour, 0); err != nil {
+		if _, _, err := c.storeByPartition[c.sites[i].partition].Lease(context.Background(), at,
+			time.Hour, 0); err != nil {
 			return err
 		}
 		u, err := pageURL(i, 0)
@@ -152,7 +155,8 @@ func (c *simulation) seedHosts() error {
 		}
 		// Depth holds the index of the host.
 		e := storage.Entry{URL: u, PriorityClass: storage.ClassEarly, Depth: i}
-		if _, err := c.storeByPartition[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
+		if _, err := c.storeByPartition[c.sites[i].partition].Add(context.Background(),
+			[]storage.Entry{e}, 0); err != nil {
 			return err
 		}
 	}
@@ -261,7 +265,8 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 		c.result.callCountsOfPartition(part).leaseQueries++
 	case len(leases) == 0:
 		c.result.callCountsOfPartition(part).emptyLeases++
-		p.backoffUntilByPartition[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(int64(c.PartitionRefreshInterval))
+		p.backoffUntilByPartition[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(
+			int64(c.PartitionRefreshInterval))
 		p.raisePartitionNextDueToBackoff(part, c.now)
 	default:
 		c.result.callCountsOfPartition(part).nonEmptyLeases++
@@ -371,7 +376,8 @@ func (c *simulation) addLinks(host int, s *site) error {
 				return err
 			}
 			s.discoveredPages++
-			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, PriorityClass: storage.ClassNormal, Depth: host})
+			calls[int(s.partition)] = append(calls[int(s.partition)],
+				storage.Entry{URL: u, PriorityClass: storage.ClassNormal, Depth: host})
 		}
 	}
 	c.result.callCountsOfPartition(int(s.partition)).addedURLs += internalLinks

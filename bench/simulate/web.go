@@ -27,7 +27,8 @@ const (
 var delayShares = []struct {
 	share float64
 	delay time.Duration
-}{{0.20, 200 * time.Millisecond}, {0.60, time.Second}, {0.10, 5 * time.Second}, {0.07, 10 * time.Second}, {0.03, 30 * time.Second}}
+}{{0.20, 200 * time.Millisecond}, {0.60, time.Second}, {0.10, 5 * time.Second},
+	{0.07, 10 * time.Second}, {0.03, 30 * time.Second}}
 
 // A site is a host and the state of its crawl.
 type site struct {

@@ -73,7 +73,8 @@ func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) 
 	classes.uncertain["none"] += unseen
 	all := []countPair{{"requests", n.sumSeries("decorum_visits_total"), float64(len(log)), unseen}}
 	all = append(all, classes.pairWithDaemonCounts("answers ", n.sumByLabel("decorum_visits_total", "status_class"))...)
-	all = append(all, robotsFetches.pairWithDaemonCounts("robots.txt: ", n.sumByLabel("decorum_robots_fetch_total", "outcome"))...)
+	all = append(all, robotsFetches.pairWithDaemonCounts("robots.txt: ",
+		n.sumByLabel("decorum_robots_fetch_total", "outcome"))...)
 	return append(all, bytes.pairWithDaemonCounts("bytes of bodies", n.sumByLabel("decorum_bytes_total", ""))...)
 }
 

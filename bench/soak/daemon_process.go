@@ -71,7 +71,8 @@ func startDaemon(p soakOptions) (*daemonProcess, error) {
 		return nil, err
 	}
 	var err error
-	if d.cmd, err = program.SelfCommand(serveArg, "--data", data, "--projects", d.projectsDir, "--api-private-networks", "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
+	if d.cmd, err = program.SelfCommand(serveArg, "--data", data, "--projects", d.projectsDir, "--api-private-networks",
+		"--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
 		return nil, err
 	}
 	d.cmd.Env = append(os.Environ(), profileEnv+"="+p.HeapProfileFile)
@@ -119,7 +120,8 @@ func (d *daemonProcess) projectFilePath(project string) string {
 
 // awaitProjectsCondition waits up to a minute until condition accepts the projects, which it gets
 // by name. description is for the error.
-func (d *daemonProcess) awaitProjectsCondition(ctx context.Context, description string, condition func(map[string]api.Project) bool) error {
+func (d *daemonProcess) awaitProjectsCondition(ctx context.Context, description string,
+	condition func(map[string]api.Project) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("not within a minute: %s", description))
 	defer cancel()
 	for {
@@ -141,11 +143,14 @@ func (d *daemonProcess) awaitProjectsCondition(ctx context.Context, description 
 }
 
 // changeProjectStateAndWait sends action a to a project, and waits until the project is in state s.
-func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
+func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project string, a api.ProjectAction,
+	s api.ProjectState) error {
 	if err := d.ControlProject(ctx, project, a); err != nil {
 		return err
 	}
-	return d.awaitProjectsCondition(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })
+	return d.awaitProjectsCondition(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool {
+		return all[project].State == s
+	})
 }
 
 // stop ends the daemon with SIGTERM and waits for it.

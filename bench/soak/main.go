@@ -54,9 +54,12 @@ func main() {
 	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "number of hosts")
 	flag.DurationVar(&p.Duration, "time", 30*time.Minute, "duration of the run")
 	flag.DurationVar(&p.Web.CrawlerDelay, "delay", 10*time.Second, "delay between two visits to a host")
-	flag.DurationVar(&p.SampleInterval, "every", 2*time.Second, "time between two samples: the heap, which varies between collections, needs many")
-	flag.StringVar(&p.Dir, "dir", "", "directory for the daemon's files, which stay there (default: a directory that is removed)")
-	flag.StringVar(&p.HeapProfileFile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
+	flag.DurationVar(&p.SampleInterval, "every", 2*time.Second,
+		"time between two samples: the heap, which varies between collections, needs many")
+	flag.StringVar(&p.Dir, "dir", "", "directory for the daemon's files, which stay there (default: a directory "+
+		"that is removed)")
+	flag.StringVar(&p.HeapProfileFile, "profile", "",
+		"file for a profile of the daemon's heap, taken just before the projects are stopped")
 	flag.Parse()
 	p.Log = os.Stderr
 	program.Exit("bench/soak", run(p, os.Stdout))

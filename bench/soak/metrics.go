@@ -80,8 +80,12 @@ var sampledSeries = [...]struct {
 }{
 	{"goroutines", "", func(n metricFamilies) float64 { return n.sumSeries("go_goroutines") }},
 	// The collector's target is twice the heap that was live after the last collection (GOGC=100).
-	{"live heap", "MiB", func(n metricFamilies) float64 { return n.sumSeries("go_memstats_next_gc_bytes") / 2 / mebibyte }},
-	{"heap in use", "MiB", func(n metricFamilies) float64 { return n.sumSeries("go_memstats_heap_inuse_bytes") / mebibyte }},
+	{"live heap", "MiB", func(n metricFamilies) float64 {
+		return n.sumSeries("go_memstats_next_gc_bytes") / 2 / mebibyte
+	}},
+	{"heap in use", "MiB", func(n metricFamilies) float64 {
+		return n.sumSeries("go_memstats_heap_inuse_bytes") / mebibyte
+	}},
 	{"RSS, anonymous", "MiB", func(n metricFamilies) float64 { return n.sumSeries(anonymousRSS) / mebibyte }},
 	{"open files", "", func(n metricFamilies) float64 { return n.sumSeries("process_open_fds") }},
 }

@@ -35,7 +35,8 @@ type operator struct {
 // runRounds makes rounds of three steps until ctx is done.
 func (o *operator) runRounds(ctx context.Context) error {
 	for ; ; o.round++ {
-		for _, step := range []func(context.Context) error{o.brakeAndReleaseHosts, o.pauseAndResumeProject, o.breakAndFixProjectFile} {
+		for _, step := range []func(context.Context) error{o.brakeAndReleaseHosts, o.pauseAndResumeProject,
+			o.breakAndFixProjectFile} {
 			if !sleep(ctx, o.options.Duration/60) {
 				return nil
 			}
@@ -80,7 +81,8 @@ func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	for i := jobs[0].FirstHostIndex; i < jobs[1].FirstHostIndex; i++ {
 		h.hosts = append(h.hosts, web.Host(i))
 	}
-	if err := o.daemon.changeProjectStateAndWait(ctx, jobs[0].ProjectName, api.ActionPause, api.StatePaused); err != nil {
+	if err := o.daemon.changeProjectStateAndWait(ctx, jobs[0].ProjectName, api.ActionPause,
+		api.StatePaused); err != nil {
 		return err
 	}
 	h.from = time.Now()
@@ -98,10 +100,11 @@ func (o *operator) breakAndFixProjectFile(ctx context.Context) error {
 	if err := o.replaceProjectFile(project.ProjectName, []byte("politness: {delay: 1s}\n")); err != nil {
 		return err
 	}
-	err := o.daemon.awaitProjectsCondition(ctx, "the daemon reports the error in a project file", func(all map[string]api.Project) bool {
-		p := all[project.ProjectName]
-		return p.State == api.StateRunning && strings.Contains(p.FileError, "unknown field")
-	})
+	err := o.daemon.awaitProjectsCondition(ctx, "the daemon reports the error in a project file",
+		func(all map[string]api.Project) bool {
+			p := all[project.ProjectName]
+			return p.State == api.StateRunning && strings.Contains(p.FileError, "unknown field")
+		})
 	if err != nil {
 		return err
 	}
@@ -110,10 +113,11 @@ func (o *operator) breakAndFixProjectFile(ctx context.Context) error {
 	if err := o.replaceProjectFile(project.ProjectName, project.projectFileText(o.options, o.webAddr, n)); err != nil {
 		return err
 	}
-	return o.daemon.awaitProjectsCondition(ctx, "the daemon applies a change of a project file", func(all map[string]api.Project) bool {
-		p := all[project.ProjectName]
-		return p.State == api.StateRunning && p.FileError == "" && p.Workers == n
-	})
+	return o.daemon.awaitProjectsCondition(ctx, "the daemon applies a change of a project file",
+		func(all map[string]api.Project) bool {
+			p := all[project.ProjectName]
+			return p.State == api.StateRunning && p.FileError == "" && p.Workers == n
+		})
 }
 
 // replaceProjectFile replaces the file of a project atomically, as editors do.
@@ -132,7 +136,8 @@ const maxClientLag = time.Second
 // way. Only the client knows the result of such a request.
 func (o *operator) mayHaveBeenCutByBrake(x crawltest.Exchange) bool {
 	return slices.ContainsFunc(o.hostQuietPeriods, func(h quietPeriod) bool {
-		return !h.firstBrakeAt.IsZero() && x.Start.Before(h.from) && x.End.Add(maxClientLag).After(h.firstBrakeAt) && slices.Contains(h.hosts, hostOf(x.URL))
+		return !h.firstBrakeAt.IsZero() && x.Start.Before(h.from) && x.End.Add(maxClientLag).After(h.firstBrakeAt) &&
+			slices.Contains(h.hosts, hostOf(x.URL))
 	})
 }
 

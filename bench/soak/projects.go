@@ -39,7 +39,8 @@ func (j soakProject) projectFileText(p soakOptions, address string, workers int)
 	for h := j.FirstHostIndex; h < j.EndHostIndex; h++ {
 		seeds = append(seeds, "http://"+web.Host(h)+"/")
 	}
-	return fmt.Appendf(nil, projectTemplate, j.ProjectName, strings.Join(seeds, ", "), p.maxURLsPerHost(), p.Web.CrawlerDelay, workers, address)
+	return fmt.Appendf(nil, projectTemplate, j.ProjectName, strings.Join(seeds, ", "), p.maxURLsPerHost(),
+		p.Web.CrawlerDelay, workers, address)
 }
 
 // maxURLsPerHost returns how many URLs of a host a project takes: all that it can visit in the run,

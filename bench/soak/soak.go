@@ -34,10 +34,12 @@ type soakRun struct {
 func (s *soakRun) runCrawl(ctx context.Context) error {
 	// Start the projects.
 	for _, project := range s.options.projects() {
-		if err := s.daemon.PutProject(ctx, project.ProjectName, project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {
+		if err := s.daemon.PutProject(ctx, project.ProjectName,
+			project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {
 			return fmt.Errorf("%s: %w", project.ProjectName, err)
 		}
-		if err := s.daemon.changeProjectStateAndWait(ctx, project.ProjectName, api.ActionStart, api.StateRunning); err != nil {
+		if err := s.daemon.changeProjectStateAndWait(ctx, project.ProjectName, api.ActionStart,
+			api.StateRunning); err != nil {
 			return err
 		}
 	}
@@ -64,7 +66,8 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 		}
 	}
 	for _, project := range s.options.projects() {
-		if err := s.daemon.changeProjectStateAndWait(ctx, project.ProjectName, api.ActionStop, api.StateStopped); err != nil {
+		if err := s.daemon.changeProjectStateAndWait(ctx, project.ProjectName, api.ActionStop,
+			api.StateStopped); err != nil {
 			return err
 		}
 	}
@@ -110,18 +113,23 @@ func (s *soakRun) sampleDaemonPeriodically(ctx context.Context, begin time.Time)
 func (s *soakRun) printAndCheckResults() error {
 	log := s.web.Log()
 	visits := s.finalMetrics.sumSeries("decorum_visits_total")
-	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d quiet periods\n\n", visits, s.duration.Round(time.Second),
-		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(), len(s.operator.hostQuietPeriods))
-	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)), s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printAndCheckTrends()}
+	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d quiet periods\n\n", visits,
+		s.duration.Round(time.Second),
+		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(),
+		len(s.operator.hostQuietPeriods))
+	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)),
+		s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printAndCheckTrends()}
 	return errors.Join(errs...)
 }
 
 // checkPoliteness checks the web's log with the judge of crawltest, and the daemon's own metric of
 // delay shortfalls. It prints at most three violations of each rule.
 func (s *soakRun) checkPoliteness() error {
-	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.CrawlerDelay, RequiredProductToken: "soakbot", AllowRevisits: true})
+	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.CrawlerDelay,
+		RequiredProductToken: "soakbot", AllowRevisits: true})
 	short := s.finalMetrics.sumSeries("decorum_delay_shortfall_seconds")
-	fmt.Fprintf(s.out, "\nthe judge: %d violations in %d requests to %d hosts; shortfall %v s\n", len(r.Violations), r.Requests, len(r.Hosts), short)
+	fmt.Fprintf(s.out, "\nthe judge: %d violations in %d requests to %d hosts; shortfall %v s\n", len(r.Violations),
+		r.Requests, len(r.Hosts), short)
 	// List the first violations of each rule, and the number of all.
 	var errs []error
 	if !r.OK() {
@@ -164,7 +172,8 @@ func (s *soakRun) printAndCheckTrends() error {
 			verdict = "no"
 			errs = append(errs, fmt.Errorf("%s: grows by %.1f %% in %v", one.name, 100*t.RelativeSlope, slopePeriod))
 		}
-		fmt.Fprintf(table, "%s\t%.1f %s\t%.1f %s\t%+.2f %%\t%s\t%s\n", one.name, t.FirstThirdMean, one.unit, t.LastThirdMean, one.unit, 100*t.RelativeSlope, verdict, sparkline(values, 60))
+		fmt.Fprintf(table, "%s\t%.1f %s\t%.1f %s\t%+.2f %%\t%s\t%s\n", one.name, t.FirstThirdMean, one.unit,
+			t.LastThirdMean, one.unit, 100*t.RelativeSlope, verdict, sparkline(values, 60))
 	}
 	if err := table.Flush(); err != nil {
 		return err

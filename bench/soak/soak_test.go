@@ -31,13 +31,15 @@ func TestRun(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	p := soakOptions{
-		Web: endlessWeb{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
-		Dir: t.TempDir(), Log: &log,
+		Web: endlessWeb{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second,
+		SampleInterval: 200 * time.Millisecond,
+		Dir:            t.TempDir(), Log: &log,
 	}
 	if err := run(p, &out); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, &out, &log)
 	}
-	for _, kind := range []string{"requests ", "answers 2xx ", "answers 3xx ", "answers 5xx ", "answers none ", "robots.txt: rules ", "robots.txt: disallow_all "} {
+	for _, kind := range []string{"requests ", "answers 2xx ", "answers 3xx ", "answers 5xx ", "answers none ",
+		"robots.txt: rules ", "robots.txt: disallow_all "} {
 		if !strings.Contains(out.String(), kind) {
 			t.Errorf("the output has no %s", kind)
 		}
@@ -61,7 +63,9 @@ func TestTrend(t *testing.T) {
 		{"a dip now and then", func(i int) float64 { return 100 - 80*float64(i%30/29) }, true},
 		{"falling", func(i int) float64 { return 1000 - float64(i) }, true},
 		{"3 % in ten minutes", func(i int) float64 { return 100 + 3*float64(i)/60 }, false},
-		{"3 % in ten minutes on a saw", func(i int) float64 { return 100 + 40*float64(i%4) + 4.8*float64(i)/60 }, false},
+		{"3 % in ten minutes on a saw", func(i int) float64 {
+			return 100 + 40*float64(i%4) + 4.8*float64(i)/60
+		}, false},
 		{"a step in each quarter", func(i int) float64 { return 100 + 3*float64(i/45) }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,7 +82,8 @@ func TestTrend(t *testing.T) {
 	for i := range rising {
 		rising[i] = 100 + float64(i)/6 // 10 in ten minutes
 	}
-	if got := newTrend(rising, run); math.Abs(got.RelativeSlope-10.0/120) > 0.001 || math.Abs(got.FirstThirdMean-104.9) > 0.1 || math.Abs(got.LastThirdMean-124.9) > 0.1 {
+	if got := newTrend(rising, run); math.Abs(got.RelativeSlope-10.0/120) > 0.001 ||
+		math.Abs(got.FirstThirdMean-104.9) > 0.1 || math.Abs(got.LastThirdMean-124.9) > 0.1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -110,7 +115,8 @@ func TestCounts(t *testing.T) {
 	}(collectCountPairs(metricFamilies{}, log, &operator{}))
 	for what, want := range map[string]float64{
 		"requests": 6, "answers 2xx": 2, "answers 4xx": 1, "answers 5xx": 1, "answers none": 2,
-		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1, "bytes of bodies": float64(80 + len(page)),
+		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1,
+		"bytes of bodies": float64(80 + len(page)),
 	} {
 		if serverCount[what] != want {
 			t.Errorf("%s: %v, want %v", what, serverCount[what], want)
@@ -128,17 +134,20 @@ func TestCounts(t *testing.T) {
 // the brake was set may have been cut by it.
 func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
-	o := operator{hostQuietPeriods: []quietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
+	o := operator{hostQuietPeriods: []quietPeriod{{"a brake was on", []string{"www.site-1.example"}, now,
+		now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
 		return crawltest.Exchange{URL: "http://" + web.Host(host) + "/", Start: now.Add(after)}
 	}
-	if err := o.checkQuietPeriods([]crawltest.Exchange{at(-1, 1), at(time.Millisecond, 2), at(2*time.Second, 1)}); err != nil {
+	if err := o.checkQuietPeriods([]crawltest.Exchange{at(-1, 1), at(time.Millisecond, 2),
+		at(2*time.Second, 1)}); err != nil {
 		t.Error(err)
 	}
 	if err := o.checkQuietPeriods([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
 		t.Error("no error for a request to a host with a brake")
 	}
-	if got := []float64{o.maxRequestsCutByBrakes(-1), o.maxRequestsCutByBrakes(0), o.maxRequestsCutByBrakes(1), o.maxRequestsCutByBrakes(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
+	if got := []float64{o.maxRequestsCutByBrakes(-1), o.maxRequestsCutByBrakes(0), o.maxRequestsCutByBrakes(1),
+		o.maxRequestsCutByBrakes(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
 		t.Errorf("with one brake, %v requests may have been cut before they reached the server", got)
 	}
 	for _, tt := range []struct {

@@ -36,7 +36,8 @@ func newTrend(values []float64, run time.Duration) trend {
 	if level != 0 {
 		growth /= level
 	}
-	return trend{FirstThirdMean: mean(points[:third]), LastThirdMean: mean(points[len(points)-third:]), RelativeSlope: growth}
+	return trend{FirstThirdMean: mean(points[:third]),
+		LastThirdMean: mean(points[len(points)-third:]), RelativeSlope: growth}
 }
 
 // windowMedians divides values into at most n windows, and returns the median of each.

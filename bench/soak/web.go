@@ -131,7 +131,8 @@ func sitemapXML(host int) string {
 // and to one of the next host.
 func pageHTML(host, page int) string {
 	head := fmt.Sprintf("<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
-	links := []string{web.PagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + web.Host(host+1) + web.PagePath(page)}
+	links := []string{web.PagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4),
+		"http://" + web.Host(host+1) + web.PagePath(page)}
 	for i := range linksPerPage {
 		links = append(links, web.PagePath(web.Child(page, i, linksPerPage)))
 	}

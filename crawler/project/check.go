@@ -71,26 +71,32 @@ func checkAgentSettings(p *Project) *FieldProblem {
 		{"agent.contact", p.Agent.Contact, httpheader.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
-			return NewFieldProblem(f.field, "%d bytes are too many for a value in every request: expected at most %d", len(f.value), f.maxBytes)
+			return NewFieldProblem(f.field, "%d bytes are too many for a value in every request: expected at most %d",
+				len(f.value), f.maxBytes)
 		}
 	}
 	// Tokens that no robots.txt can address are refused (AGENT-14).
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil {
-		return NewFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
+		return NewFieldProblem("agent.product",
+			"%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
 	for i, token := range p.Agent.FallbackTokens {
 		if _, err := robots.NewAgent(token); err != nil {
-			return NewFieldProblem(indexedFieldName("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
+			return NewFieldProblem(indexedFieldName("agent.wider", i),
+				"%q is not a product token: expected letters, _ and - only, as in examplebot", token)
 		}
 	}
 	if !versionPattern.MatchString(p.Agent.Version) {
-		return NewFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
+		return NewFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0",
+			p.Agent.Version)
 	}
 	switch {
 	case p.Agent.Contact == "":
-		return NewFieldProblem("agent.contact", "contact is required: a URL or mailto: address at which a site owner can reach you; set agent.contact or --contact")
+		return NewFieldProblem("agent.contact", "contact is required: a URL or mailto: address at which a site "+
+			"owner can reach you; set agent.contact or --contact")
 	case !httpheader.IsContact(p.Agent.Contact):
-		return NewFieldProblem("agent.contact", "%q is not a contact: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
+		return NewFieldProblem("agent.contact", "%q is not a contact: expected https://example.com/bot or "+
+			"mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil
 }
@@ -159,7 +165,8 @@ func newRegexpProblem(field, pattern string, err error) *FieldProblem {
 // URLs to follow, so the setting would have no effect.
 func checkDiscoverySettings(p *Project) *FieldProblem {
 	if p.Discover.Images && p.Handler != "" {
-		return NewFieldProblem("discover.images", "the callbacks of handler %q choose which URLs to follow; leave one of the two out", p.Handler)
+		return NewFieldProblem("discover.images",
+			"the callbacks of handler %q choose which URLs to follow; leave one of the two out", p.Handler)
 	}
 	return nil
 }
@@ -174,14 +181,17 @@ func checkEnumFields(p *Project) *FieldProblem {
 	}
 	// The sources that say whether a site permits a purpose must not be switched off.
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyExtensions {
-		return NewFieldProblem("robots.purpose", "needs lines of robots.txt that robots.extensions: false ignores; leave one of the two out")
+		return NewFieldProblem("robots.purpose",
+			"needs lines of robots.txt that robots.extensions: false ignores; leave one of the two out")
 	}
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyMetaTags {
-		return NewFieldProblem("robots.purpose", "needs headers and meta elements that robots.meta: false ignores; leave one of the two out")
+		return NewFieldProblem("robots.purpose",
+			"needs headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purposes {
 		if err := aiuse.ValidatePurposes([]string{purpose}); err != nil {
-			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, aiuse.KnownPurposes)
+			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s",
+				purpose, aiuse.KnownPurposes)
 		}
 	}
 	return nil
@@ -220,11 +230,13 @@ func checkNumbers(p *Project) *FieldProblem {
 		{"output.ledger_max_size", float64(p.Output.LedgerMaxFileSize), minOutputFileSize, maxOutputFileSize},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // also true for NaN
-			return NewFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
+			return NewFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value),
+				formatWithoutExponent(f.min), formatWithoutExponent(f.max))
 		}
 	}
 	if r := p.Limits.RequestsPerSecond; r > 0 && r < minRequestRate {
-		return NewFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
+		return NewFieldProblem("limits.requests_per_second",
+			"%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
 	// Without these, the crawl could not work; 0 has no special meaning.
 	for _, f := range []struct {
@@ -252,13 +264,15 @@ func checkRevisitSettings(p *Project) *FieldProblem {
 	for _, f := range []struct {
 		field string
 		value Duration
-	}{{"revisit.every", p.Revisit.Interval}, {"revisit.min", p.Revisit.MinInterval}, {"revisit.max", p.Revisit.MaxInterval}} {
+	}{{"revisit.every", p.Revisit.Interval}, {"revisit.min", p.Revisit.MinInterval},
+		{"revisit.max", p.Revisit.MaxInterval}} {
 		if d := time.Duration(f.value); d < minRevisitInterval || d > maxRevisitInterval {
 			return NewFieldProblem(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
 	if p.Revisit.MinInterval > p.Revisit.MaxInterval {
-		return NewFieldProblem("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.MinInterval, p.Revisit.MaxInterval)
+		return NewFieldProblem("revisit.min", "%v is longer than revisit.max, %v",
+			p.Revisit.MinInterval, p.Revisit.MaxInterval)
 	}
 	return nil
 }
@@ -268,14 +282,17 @@ func checkRevisitSettings(p *Project) *FieldProblem {
 // refuses a size limit for standard output, and settings of a ledger that is off.
 func checkOutputSettings(p *Project) *FieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
-		return NewFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
+		return NewFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode,
+			strings.Join(allowedFileModes, ", "))
 	}
 	switch size := p.Output.JSONLMaxFileSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":
-		return NewFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is not a file; leave one of the two out")
+		return NewFieldProblem("output.jsonl_max_size",
+			"cannot be used with output.jsonl: \"-\", since standard output is not a file; leave one of the two out")
 	case size < minOutputFileSize || size > maxOutputFileSize:
-		return NewFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file of any size, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
+		return NewFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file of any size, "+
+			"or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
 	// The settings of the ledger need the ledger. Name the setting that the file has.
 	if !p.Output.WriteLedger && (p.Output.LedgerKeyFile != "" || p.Output.RecordRefusalsInLedger) {
@@ -286,7 +303,8 @@ func checkOutputSettings(p *Project) *FieldProblem {
 		return NewFieldProblem(field, "has no effect without a ledger; leave it out, or output.ledger: false")
 	}
 	if p.Output.WARCDir != "" && p.Fetch.Proxy != "" {
-		return NewFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
+		return NewFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, "+
+			"byte for byte; leave one of the two out")
 	}
 	return nil
 }
@@ -313,7 +331,8 @@ func checkPolitenessSettings(p *Project) *FieldProblem {
 		field := "politeness.hosts." + name
 		host, ok := CanonicalHost(name)
 		if !ok {
-			return NewFieldProblem(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
+			return NewFieldProblem(field, "%q is not the name of a host: expected no scheme, port, path or "+
+				"wildcard, as in intranet.example", name)
 		}
 		if sameHost, ok := named[host]; ok {
 			return NewFieldProblem(field, "%q is the same host as %q", name, sameHost)
@@ -354,7 +373,8 @@ func (w Window) check(field string) *FieldProblem {
 		return NewFieldProblem(field, "expected hours, as in 22:00-06:00")
 	}
 	if _, err := time.LoadLocation(w.Zone); err != nil || w.Zone == "Local" {
-		return NewFieldProblem(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
+		return NewFieldProblem(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague",
+			w.Zone)
 	}
 	if _, err := w.parse(); err != nil {
 		return NewFieldProblem(field+".hours", "%v", err)
@@ -366,7 +386,8 @@ func (w Window) check(field string) *FieldProblem {
 func checkFetchSettings(p *Project) *FieldProblem {
 	for i, t := range p.Fetch.ContentTypes {
 		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
-			return NewFieldProblem(indexedFieldName("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
+			return NewFieldProblem(indexedFieldName("fetch.content_types", i),
+				"%q is not a media type: expected type/subtype in lower case, as in text/html", t)
 		}
 	}
 	for i, rule := range p.Fetch.ConnectToRules {
@@ -388,7 +409,8 @@ func checkFetchSettings(p *Project) *FieldProblem {
 		}
 	}
 	if p.Fetch.FirstByteTimeout > p.Fetch.Timeout {
-		return NewFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
+		return NewFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v",
+			p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
 	}
 	// ftp connections bypass the proxy, and callbacks never see ftp visits.
 	switch {
@@ -408,7 +430,8 @@ func checkFetchSettings(p *Project) *FieldProblem {
 		return NewFieldProblem("fetch.proxy", "%v", err)
 	}
 	if len(p.Fetch.ConnectToRules) > 0 {
-		return NewFieldProblem("fetch.proxy", "the proxy makes the connections and ignores fetch.connect_to; leave one of the two out")
+		return NewFieldProblem("fetch.proxy",
+			"the proxy makes the connections and ignores fetch.connect_to; leave one of the two out")
 	}
 	return nil
 }

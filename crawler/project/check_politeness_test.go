@@ -29,7 +29,8 @@ func TestAddressLimits(t *testing.T) {
 		{" {delay: 1s}\n", politeness.LimiterConfig{IPConcurrency: 2}},
 		{" {ip: {}}\n", politeness.LimiterConfig{IPConcurrency: 2}},
 		{" {ip: {concurrency: 2}}\n", politeness.LimiterConfig{IPConcurrency: 2, LimitLoopback: true}},
-		{" {ip: {delay: 2s}}\n", politeness.LimiterConfig{IPConcurrency: 2, IPDelay: 2 * time.Second, LimitLoopback: true}},
+		{" {ip: {delay: 2s}}\n", politeness.LimiterConfig{IPConcurrency: 2,
+			IPDelay: 2 * time.Second, LimitLoopback: true}},
 		{" {ip: {concurrency: 5, delay: 0s}}\n", politeness.LimiterConfig{IPConcurrency: 5, LimitLoopback: true}},
 	} {
 		p := projectWithPoliteness(t, tt.file)
@@ -77,7 +78,8 @@ func TestPolicyOfAHost(t *testing.T) {
 		{"other.example", winter, 3 * time.Second, 1, 1, true},
 	} {
 		q := policy.ForHost(tt.host, tt.at)
-		if q.Delay != tt.delay || q.AdaptiveFactor != tt.adaptive || q.Concurrency != tt.concurrency || q.VisitWindow.IsOpen(tt.at) != tt.open {
+		if q.Delay != tt.delay || q.AdaptiveFactor != tt.adaptive || q.Concurrency != tt.concurrency ||
+			q.VisitWindow.IsOpen(tt.at) != tt.open {
 			t.Errorf("%s at %v: delay %v, adaptive %v, concurrency %d, open %t; want %+v", tt.host, tt.at,
 				q.Delay, q.AdaptiveFactor, q.Concurrency, q.VisitWindow.IsOpen(tt.at), tt)
 		}

@@ -20,7 +20,8 @@ import (
 // package decodes the values, so that errors use the terms of the project file and not those of Go.
 func (d *File) decode() error {
 	// Check the limits on tokens before the parser, whose cost can exceed the length of the text.
-	tokens, exceeded := yamllimit.Tokenize(d.Text, "anchors, aliases and tags have no place in a project file; write the value itself")
+	tokens, exceeded := yamllimit.Tokenize(d.Text,
+		"anchors, aliases and tags have no place in a project file; write the value itself")
 	if exceeded != nil {
 		return d.errorAt(textPosition{exceeded.Line, exceeded.Column}, "", exceeded.Problem)
 	}
@@ -30,7 +31,8 @@ func (d *File) decode() error {
 	}
 	// A file has at most one document. A file of comments has none.
 	if len(file.Docs) > 1 {
-		return d.errorAt(yamlTokenPosition(file.Docs[1].Start), "", "a project file holds one document; here a second begins")
+		return d.errorAt(yamlTokenPosition(file.Docs[1].Start), "",
+			"a project file holds one document; here a second begins")
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil // only comments: all fields keep their defaults
@@ -158,7 +160,8 @@ func rejoinColonScalar(item ast.Node) ast.Node {
 	}
 	pair := fields.Values[0]
 	key, value := pair.Key.GetToken(), pair.Value.GetToken()
-	if _, ok := pair.Value.(ast.ScalarNode); !ok || value.Indicator == token.QuotedScalarIndicator || !areAdjacentTokens(key, pair.Start) || !areAdjacentTokens(pair.Start, value) {
+	if _, ok := pair.Value.(ast.ScalarNode); !ok || value.Indicator == token.QuotedScalarIndicator ||
+		!areAdjacentTokens(key, pair.Start) || !areAdjacentTokens(pair.Start, value) {
 		return item
 	}
 	joined := *key
@@ -169,7 +172,8 @@ func rejoinColonScalar(item ast.Node) ast.Node {
 // areAdjacentTokens reports whether two tokens follow each other without a blank or quote between
 // them.
 func areAdjacentTokens(before, after *token.Token) bool {
-	return after.Position.Line == before.Position.Line && after.Position.Column == before.Position.Column+utf8.RuneCountInString(before.Value)
+	return after.Position.Line == before.Position.Line &&
+		after.Position.Column == before.Position.Column+utf8.RuneCountInString(before.Value)
 }
 
 // typeMismatchError returns the error for a value of another shape than its field: for example a

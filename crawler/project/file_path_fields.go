@@ -26,9 +26,13 @@ type FilePathField struct {
 // confines for reading and for writing.
 var filePathFields = []FilePathField{
 	{"seed_files", InputFile, func(p *Project) []*string { return pointersToClonedItems(&p.SeedFiles) }},
-	{"agent.signature.keys", InputFile, func(p *Project) []*string { return pointersToClonedItems(&p.Agent.Signature.KeyFiles) }},
+	{"agent.signature.keys", InputFile, func(p *Project) []*string {
+		return pointersToClonedItems(&p.Agent.Signature.KeyFiles)
+	}},
 	{"store.path", StateDirectory, func(p *Project) []*string { return []*string{&p.Store.Path} }},
-	{"store.redis.password_file", InputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.PasswordFile} }},
+	{"store.redis.password_file", InputFile, func(p *Project) []*string {
+		return []*string{&p.Store.Redis.PasswordFile}
+	}},
 	{"store.redis.ca_file", InputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.CAFile} }},
 	{"output.jsonl", OutputPath, func(p *Project) []*string { return []*string{&p.Output.JSONL} }},
 	{"output.warc", OutputPath, func(p *Project) []*string { return []*string{&p.Output.WARCDir} }},

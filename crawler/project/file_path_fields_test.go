@@ -39,7 +39,8 @@ func TestPathFields(t *testing.T) {
 	}
 	for _, name := range textFieldPaths(reflect.TypeFor[Project](), "") {
 		if !listed[name] {
-			t.Errorf("%s holds text: add it to filePathFields if it names files, or else to nonPathTextFields of this test", name)
+			t.Errorf("%s holds text: add it to filePathFields if it names files, or else to nonPathTextFields of "+
+				"this test", name)
 		}
 		delete(listed, name)
 	}
@@ -60,7 +61,8 @@ func textFieldPaths(t reflect.Type, path string) (names []string) {
 		return textFieldPaths(t.Elem(), path)
 	case reflect.Map:
 		below := textFieldPaths(t.Elem(), path+".*")
-		return append(slices.DeleteFunc(below, func(s string) bool { return s == path+".*" }), path) // the keys are text
+		// the keys are text
+		return append(slices.DeleteFunc(below, func(s string) bool { return s == path+".*" }), path)
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
@@ -74,10 +76,12 @@ func textFieldPaths(t reflect.Type, path string) (names []string) {
 
 // nonPathTextFields lists the text fields of a Project that do not name files.
 var nonPathTextFields = []string{
-	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory", "agent.signature.agent_form",
+	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory",
+	"agent.signature.agent_form",
 	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
 	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
-	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours", "politeness.hosts.*.window.zone",
+	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours",
+	"politeness.hosts.*.window.zone",
 	"fetch.content_types", "fetch.headers", "fetch.proxy", "fetch.connect_to", "revisit.mode",
 	"store.redis.addresses", "store.redis.username", "store.redis.prefix", "store.redis.durability",
 }

@@ -28,7 +28,8 @@ var projectFieldFlags = []projectFieldFlag{
 	{"workers", "limits.workers", "simultaneous visits, over all hosts"},
 	{"concurrency", "politeness.concurrency", "simultaneous visits to one host"},
 	{"dialect", "robots.dialect", "rules for reading robots.txt: google, yandex or google-oss"},
-	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default DIR/pages.jsonl)"},
+	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default " +
+		"DIR/pages.jsonl)"},
 	{"warc", "output.warc", "write all requests and responses to WARC files in `DIR`"},
 	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`: http, https, socks5 or socks5h"},
 	{"connect-to", "fetch.connect_to", "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable"},

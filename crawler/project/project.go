@@ -225,8 +225,10 @@ type OutputSettings struct {
 // fetch.ftp, robots settings and scope, and the same seeds, since the scope is relative to the
 // seeds.
 func (p *Project) AllowsSameURLs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.FallbackTokens, q.Agent.FallbackTokens) && p.Fetch.FTP == q.Fetch.FTP &&
-		equalFieldValues(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && equalFieldValues(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
+	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.FallbackTokens, q.Agent.FallbackTokens) &&
+		p.Fetch.FTP == q.Fetch.FTP &&
+		equalFieldValues(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) &&
+		equalFieldValues(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }
 
@@ -234,7 +236,8 @@ func (p *Project) AllowsSameURLs(q Project) bool {
 // have no default.
 func Default() Project {
 	return Project{
-		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},
+		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime),
+			SignatureAgentForm: string(botauth.DictionaryForm)}},
 		Scope: ScopeSettings{
 			ScopeMode: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
@@ -242,14 +245,16 @@ func Default() Project {
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
 			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},
-		Robots: RobotsSettings{Dialect: "google", ObeyExtensions: true, MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
+		Robots: RobotsSettings{Dialect: "google", ObeyExtensions: true,
+			MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
 		Politeness: PolitenessSettings{
 			Delay: Duration(time.Second), AdaptiveFactor: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
 		},
 		Limits: LimitSettings{Workers: 64},
 		Fetch: FetchSettings{
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
-			MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
+			MaxHeader: 64 << 10, MaxBody: 10 << 20,
+			MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
 		Discover: DiscoverySettings{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
@@ -258,7 +263,9 @@ func Default() Project {
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},
 		Store: StoreSettings{Path: "decorum-data", Redis: defaultRedisConfig()},
-		Output: OutputSettings{FileMode: allowedFileModes[0], WARCMaxFileSize: warc.DefaultMaxFileSize, WriteLedger: true,
-			LedgerMaxFileSize: ledger.DefaultMaxSegmentSize, LedgerCheckpointInterval: Duration(ledger.DefaultCheckpointInterval)},
+		Output: OutputSettings{FileMode: allowedFileModes[0],
+			WARCMaxFileSize: warc.DefaultMaxFileSize, WriteLedger: true,
+			LedgerMaxFileSize:        ledger.DefaultMaxSegmentSize,
+			LedgerCheckpointInterval: Duration(ledger.DefaultCheckpointInterval)},
 	}
 }

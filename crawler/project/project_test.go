@@ -48,11 +48,13 @@ fetch: {content_types: []}
 // TestReadProjectOfAddresses: in a list in brackets, HOST:PORT is one plain value (YAML 1.2.2,
 // 7.3.3), in every section of the file.
 func TestReadProjectOfAddresses(t *testing.T) {
-	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
+	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: "+
+		"[127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"127.0.0.1:7000", "redis.example:7001", "b.example:1"}; !slices.Equal(p.Store.Redis.Addresses, want) {
+	if want := []string{"127.0.0.1:7000", "redis.example:7001",
+		"b.example:1"}; !slices.Equal(p.Store.Redis.Addresses, want) {
 		t.Errorf("addresses %q, want %q", p.Store.Redis.Addresses, want)
 	}
 	if want := []string{"a.example:80:127.0.0.1:8080"}; !slices.Equal(p.Fetch.ConnectToRules, want) {
@@ -136,7 +138,8 @@ p.yaml:3:32: fetch.headers.x-a: the header is set twice, in upper and lower case
 p.yaml:3:16: fetch.proxy: the scheme of a proxy is http, https, socks5 or socks5h
   3 | fetch: {proxy: 'ftp://*********@proxy.example'}
     |                ^`},
-		{"a proxy, which ignores connect_to", minimalFile + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
+		{"a proxy, which ignores connect_to",
+			minimalFile + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
 p.yaml:3:16: fetch.proxy: the proxy makes the connections and ignores fetch.connect_to; leave one of the two out
   3 | fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}
     |                ^`},
@@ -232,7 +235,8 @@ p.yaml:3:31: limits.requests_per_second: 1e-300 is less than one request a day: 
 p.yaml:3:22: politeness.hosts.a�: "a\x1b" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {"a\e": {}, 'b�[2J': {}}}
     |                      ^`},
-		{"a long line", minimalFile + "handler: " + strings.Repeat("x", 1000) + "\nscope: {exclude: [" + strings.Repeat("abc, ", 100) + "'(', " + strings.Repeat("abc, ", 100) + "]}\n", `
+		{"a long line", minimalFile + "handler: " + strings.Repeat("x", 1000) + "\nscope: {exclude: [" +
+			strings.Repeat("abc, ", 100) + "'(', " + strings.Repeat("abc, ", 100) + "]}\n", `
 p.yaml:4:519: scope.exclude[100]: "(" is not a regular expression (RE2): error parsing regexp: missing closing ): ` + "`(`" + `
   4 | …` + strings.Repeat("abc, ", 16)[1:] + "'(', " + strings.Repeat("abc, ", 15) + `…
     |                                                                                 ^`},
@@ -288,7 +292,8 @@ p.yaml:3:30: politeness.window.hours: "10:00-10:00" is not a range of hours; wri
 p.yaml:3:14: politeness.window: expected hours, as in 22:00-06:00
   3 | politeness: {window: {zone: UTC}}
     |              ^`},
-		{"zone", minimalFile + "politeness:\n  hosts:\n    a.example: {window: {hours: \"22:00-06:00\", zone: Prague}}\n", `
+		{"zone", minimalFile + "politeness:\n  hosts:\n    a.example: {window: {hours: \"22:00-06:00\", zone: " +
+			"Prague}}\n", `
 p.yaml:5:54: politeness.hosts.a.example.window.zone: "Prague" is not a time zone: expected its IANA name, as in Europe/Prague
   5 |     a.example: {window: {hours: "22:00-06:00", zone: Prague}}
     |                                                      ^`},
@@ -385,7 +390,8 @@ func TestSampleShowsEveryField(t *testing.T) {
 	}
 	for _, path := range leafFieldPaths("", reflect.TypeFor[Project]()) {
 		_, isRead := d.positions[path]
-		inComment := regexp.MustCompile(`\b` + path[strings.LastIndexByte(path, '.')+1:] + `:`).MatchString(comments.String())
+		inComment := regexp.MustCompile(`\b` + path[strings.LastIndexByte(path, '.')+1:] +
+			`:`).MatchString(comments.String())
 		if !isRead && !inComment {
 			t.Errorf("%s does not show %s", name, path)
 		}
@@ -435,7 +441,8 @@ func FuzzReadProject(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(sample), minimalFile, "", "{", "- - -", "a: b", "seeds: [", "? a", "---\n---", "a: |\n b", "\t"} {
+	for _, seed := range []string{string(sample), minimalFile, "", "{", "- - -", "a: b", "seeds: [", "? a",
+		"---\n---", "a: |\n b", "\t"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

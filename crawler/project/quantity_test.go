@@ -33,7 +33,8 @@ func TestDuration(t *testing.T) {
 			t.Errorf("%q, written as %q, is read back as %v", tt.text, d, again)
 		}
 	}
-	for _, text := range []string{"", "5", "-1s", "1 s", "d", "-1d", "1.5d", "1d-1h", "99999d99999h", "106752d", "65536d", "1w", "1dd"} {
+	for _, text := range []string{"", "5", "-1s", "1 s", "d", "-1d", "1.5d", "1d-1h", "99999d99999h",
+		"106752d", "65536d", "1w", "1dd"} {
 		d := Duration(7)
 		if err := d.UnmarshalText([]byte(text)); err == nil || d != 7 {
 			t.Errorf("%q is read as %v, want an error", text, d)

@@ -30,7 +30,8 @@ type RedisSettings struct {
 
 // defaultRedisConfig returns the settings of a project file without store.redis.
 func defaultRedisConfig() RedisSettings {
-	return RedisSettings{Prefix: "decorum", Partitions: 64, Durability: string(redis.DurabilityReplica), LeaseDuration: Duration(30 * time.Second)}
+	return RedisSettings{Prefix: "decorum", Partitions: 64, Durability: string(redis.DurabilityReplica),
+		LeaseDuration: Duration(30 * time.Second)}
 }
 
 // minLease is the shortest lease. It limits how often a process renews its leases, which it does
@@ -64,7 +65,8 @@ func checkRedisSettings(p *Project) *FieldProblem {
 	for i, address := range r.Addresses {
 		_, port, err := net.SplitHostPort(address)
 		if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
-			return NewFieldProblem(indexedFieldName("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
+			return NewFieldProblem(indexedFieldName("store.redis.addresses", i),
+				"%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
 	// The first case is that of settings that would have no effect.
@@ -72,17 +74,20 @@ func checkRedisSettings(p *Project) *FieldProblem {
 	case !r.IsUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
 		return NewFieldProblem("store.redis.addresses", "no server: expected HOST:PORT of at least one")
 	case r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}"):
-		return NewFieldProblem("store.redis.prefix", "%q is not a prefix of keys: expected text without braces", r.Prefix)
+		return NewFieldProblem("store.redis.prefix", "%q is not a prefix of keys: expected text without braces",
+			r.Prefix)
 	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
 		return NewFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
 		return NewFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
 	case r.LeaseDuration < Duration(minLease) || r.LeaseDuration > Duration(day):
-		return NewFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.LeaseDuration), minLease)
+		return NewFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day",
+			time.Duration(r.LeaseDuration), minLease)
 	case r.CAFile != "" && !r.TLS:
 		return NewFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
 	case r.IsUsed() && p.Name == "":
-		return NewFieldProblem("project", "a project in Redis (store.redis) needs a name, since other crawls may share the servers")
+		return NewFieldProblem("project",
+			"a project in Redis (store.redis) needs a name, since other crawls may share the servers")
 	}
 	return nil
 }

@@ -15,13 +15,15 @@ import (
 // TestProjectFileReference: docs/project-file.md agrees with the comments on the fields of Project
 // and with their defaults.
 func TestProjectFileReference(t *testing.T) {
-	doctest.CheckGenerated(t, "project-file.md", "crawler/project", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
+	doctest.CheckGenerated(t, "project-file.md", "crawler/project", "TestProjectFileReference",
+		func(w *bytes.Buffer) { writeProjectFile(t, w) })
 }
 
 // writeProjectFile writes the reference of the project file: for each field, its comment and
 // default.
 func writeProjectFile(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/project", "TestProjectFileReference") + `A project file describes one crawl in YAML. Fields that are left out have their defaults. Unknown
+	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/project", "TestProjectFileReference") +
+		`A project file describes one crawl in YAML. Fields that are left out have their defaults. Unknown
 fields, wrong types and invalid values are refused with file, line and column. Durations are written
 as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + ` or ` + "`1GiB`" + `.
 A flag of ` + "`decorum crawl`" + ` that is named here overrides its field.
@@ -69,7 +71,8 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 		fieldDoc := about.Fields[field.Name]
 		if inner, innerPath := structOf(v.Field(i), name); inner.IsValid() {
 			nested = append(nested, nestedStruct{innerPath, inner})
-			fieldDoc = strings.TrimSpace(fieldDoc + " See [" + innerPath + "](#" + doctest.HeadingAnchor(innerPath) + ").")
+			fieldDoc = strings.TrimSpace(fieldDoc + " See [" + innerPath + "](#" +
+				doctest.HeadingAnchor(innerPath) + ").")
 		}
 		if fieldDoc == "" {
 			t.Errorf("the field %s of %s has no comment", field.Name, v.Type())
@@ -77,8 +80,10 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 		if flag := f.flags[name]; flag != "" {
 			fieldDoc += " (`" + flag + "`)"
 		}
-		fieldDoc = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(fieldDoc, "`"+yamlFieldName(field)+"` $1")
-		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", yamlFieldName(field), valueKind(field.Type), defaultOf(v.Field(i)), strings.ReplaceAll(fieldDoc, "|", "\\|"))
+		fieldDoc = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(fieldDoc,
+			"`"+yamlFieldName(field)+"` $1")
+		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", yamlFieldName(field), valueKind(field.Type),
+			defaultOf(v.Field(i)), strings.ReplaceAll(fieldDoc, "|", "\\|"))
 	}
 	for _, r := range nested {
 		f.writeStruct(t, r.path, r.v)
@@ -135,9 +140,11 @@ func defaultOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Slice && v.Len() > 0:
 		return "`" + strings.ReplaceAll(fmt.Sprint(v.Interface()), " ", ", ") + "`"
-	case v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice, v.Kind() == reflect.Map, doctest.IsFieldStruct(v.Type()):
+	case v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice, v.Kind() == reflect.Map,
+		doctest.IsFieldStruct(v.Type()):
 		return ""
-	case v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int && v.Kind() != reflect.Float64 && v.Kind() != reflect.Int64:
+	case v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int &&
+		v.Kind() != reflect.Float64 && v.Kind() != reflect.Int64:
 		return ""
 	}
 	return "`" + fmt.Sprint(v.Interface()) + "`"

@@ -28,7 +28,8 @@ func newRegexpBudget() *regexpBudget { return &regexpBudget{maxPatterns, maxProg
 // tree and subtracts it from the budget. It returns an error if the budget is exceeded.
 func (b *regexpBudget) compile(pattern string) (*regexp.Regexp, error) {
 	if b.regexpsLeft--; b.regexpsLeft < 0 {
-		return nil, fmt.Errorf("there are more than %d regular expressions; join some with |, or leave some out", maxPatterns)
+		return nil, fmt.Errorf("there are more than %d regular expressions; join some with |, or leave some out",
+			maxPatterns)
 	}
 	if len(pattern) > maxPatternLength {
 		return nil, fmt.Errorf("the regular expression is longer than %d bytes; split it", maxPatternLength)

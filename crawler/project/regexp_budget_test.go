@@ -19,11 +19,15 @@ func TestPatternLimits(t *testing.T) {
 		field, says      string
 	}{
 		{"repetitions", nil, repeated(4000), "scope.exclude[", "take more than 16 MiB when compiled"},
-		{"repetitions in both lists", repeated(300), repeated(300), "scope.exclude[", "take more than 16 MiB when compiled"},
-		{"nested repetitions", nil, slices.Repeat([]string{"((ab){30}c{3}){30}"}, 4900), "scope.exclude[", "take more than 16 MiB when compiled"},
-		{"classes", slices.Repeat([]string{strings.Repeat(`\pL\PL`, 100)}, 100), nil, "scope.include[", "take more than 16 MiB when compiled"},
+		{"repetitions in both lists", repeated(300), repeated(300), "scope.exclude[",
+			"take more than 16 MiB when compiled"},
+		{"nested repetitions", nil, slices.Repeat([]string{"((ab){30}c{3}){30}"}, 4900), "scope.exclude[",
+			"take more than 16 MiB when compiled"},
+		{"classes", slices.Repeat([]string{strings.Repeat(`\pL\PL`, 100)}, 100), nil, "scope.include[",
+			"take more than 16 MiB when compiled"},
 		{"many", nil, slices.Repeat([]string{"a"}, 5001), "scope.exclude[5000]", "more than 5000 regular expressions"},
-		{"one that is long", nil, []string{"a", strings.Repeat("a", 20_000)}, "scope.exclude[1]", "longer than 16384 bytes"},
+		{"one that is long", nil, []string{"a", strings.Repeat("a", 20_000)}, "scope.exclude[1]",
+			"longer than 16384 bytes"},
 	} {
 		p := Default()
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
@@ -45,7 +49,8 @@ func TestPatternLimits(t *testing.T) {
 func TestManyPatterns(t *testing.T) {
 	p := Default()
 	for i := range 3000 {
-		p.Scope.Exclude = append(p.Scope.Exclude, fmt.Sprintf(`^https?://www\.shop%d\.example/(cart|login)/.*[?&]s=[0-9a-f]{32}$`, i))
+		p.Scope.Exclude = append(p.Scope.Exclude,
+			fmt.Sprintf(`^https?://www\.shop%d\.example/(cart|login)/.*[?&]s=[0-9a-f]{32}$`, i))
 	}
 	p.Scope.Include = []string{"^https://(" + strings.Repeat(`[a-z]+\.example|`, 1000) + "x)/"}
 	if f := checkScopeSettings(&p); f != nil {
@@ -60,7 +65,8 @@ func TestManyPatterns(t *testing.T) {
 // FuzzProgramSize: regexpProgramSize is at least the size of the pattern's compiled program.
 func FuzzProgramSize(f *testing.F) {
 	for _, pattern := range []string{
-		"", "a", "abc|def", "x{1000}", "(a{3,}b{2,5}c?){7}", `\pL+[^\d]*?`, "(?i)straße", "(((a)*)+)?", "a{0}", "a{0,1}", "(|a|b){10}",
+		"", "a", "abc|def", "x{1000}", "(a{3,}b{2,5}c?){7}", `\pL+[^\d]*?`, "(?i)straße", "(((a)*)+)?",
+		"a{0}", "a{0,1}", "(|a|b){10}",
 		"^$|\\b.(?s:.)", "x{2,}{3}", "(?:){1000}", "[a-z&&]{20}", "(?i)k{1000}", "(a|ab|abc|abd){30}",
 	} {
 		f.Add(pattern)

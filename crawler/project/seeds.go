@@ -45,7 +45,8 @@ func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(
 	// FirstSeedPerOrigin and the crawl each read the seeds, so a pipe would be empty the second
 	// time.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return usage.Errorf("cannot read the seeds: %s is not a regular file, and seeds are read twice; write them to one", name)
+		return usage.Errorf("cannot read the seeds: %s is not a regular file, and seeds are read twice; write them "+
+			"to one", name)
 	}
 	f, err := open(name)
 	if err != nil {

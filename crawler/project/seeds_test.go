@@ -53,7 +53,8 @@ func TestSeedErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := firstSeeds(Project{SeedFiles: []string{filepath.Join(t.TempDir(), "none")}}, 10); !errors.Is(err, os.ErrNotExist) {
+	if _, err := firstSeeds(Project{SeedFiles: []string{filepath.Join(t.TempDir(), "none")}},
+		10); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v, want os.ErrNotExist", err)
 	}
 }

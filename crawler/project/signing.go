@@ -47,19 +47,23 @@ func checkSigningSettings(p *Project) *FieldProblem {
 		}
 	}
 	if d := time.Duration(s.SignatureTTL); d < botauth.MinLifetime || d > botauth.MaxLifetime {
-		return NewFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
+		return NewFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL,
+			Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
 	}
 	if f := botauth.SignatureAgentForm(s.SignatureAgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
-		return NewFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
+		return NewFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s",
+			s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	// Keys and directory need each other: sites verify a signature with a key from the directory.
 	switch {
 	case s.KeyDirectoryOrigin == "" && !s.isUsed():
 		return nil
 	case s.KeyDirectoryOrigin == "":
-		return NewFieldProblem("agent.signature.directory", "sites cannot find the keys: expected an https origin, as https://bot.example.com")
+		return NewFieldProblem("agent.signature.directory",
+			"sites cannot find the keys: expected an https origin, as https://bot.example.com")
 	case !s.isUsed():
-		return NewFieldProblem("agent.signature.keys", "no key to sign with: expected a file, as decorum identity key makes one")
+		return NewFieldProblem("agent.signature.keys",
+			"no key to sign with: expected a file, as decorum identity key makes one")
 	}
 	if _, err := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin); err != nil {
 		return NewFieldProblem("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
@@ -78,7 +82,8 @@ func (s *Signing) ReadKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
 			return nil, usage.Errorf("%s: %w", indexedFieldName("agent.signature.keys", i), err)
 		}
 		if sameKeyFile := nameByID[k.ID()]; sameKeyFile != "" {
-			return nil, usage.Errorf("%s: %s holds the same key as %s", indexedFieldName("agent.signature.keys", i), name, sameKeyFile)
+			return nil, usage.Errorf("%s: %s holds the same key as %s",
+				indexedFieldName("agent.signature.keys", i), name, sameKeyFile)
 		}
 		keys[i], nameByID[k.ID()] = k, name
 	}

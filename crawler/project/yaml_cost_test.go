@@ -14,11 +14,19 @@ var costlyTexts = []struct {
 	name, wantErr string
 	text          func(n int) string
 }{
-	{"brackets over lines", "nested more than 32 deep", func(n int) string { return "a:\n  " + strings.Repeat("- [\n", n/4) }},
-	{"brackets in a line", "nested more than 32 deep", func(n int) string { return "seeds: " + strings.Repeat("[", n) }},
-	{"brackets that are closed", "nested more than 32 deep", func(n int) string { return "seeds: " + strings.Repeat("[", n/2) + strings.Repeat("]", n/2) }},
+	{"brackets over lines", "nested more than 32 deep", func(n int) string {
+		return "a:\n  " + strings.Repeat("- [\n", n/4)
+	}},
+	{"brackets in a line", "nested more than 32 deep", func(n int) string {
+		return "seeds: " + strings.Repeat("[", n)
+	}},
+	{"brackets that are closed", "nested more than 32 deep", func(n int) string {
+		return "seeds: " + strings.Repeat("[", n/2) + strings.Repeat("]", n/2)
+	}},
 	{"braces", "nested more than 32 deep", func(n int) string { return strings.Repeat("a: {\n", n/5) }},
-	{"brackets after items", "nested more than 32 deep", func(n int) string { return strings.Repeat("- - - - [\n", n/10) }},
+	{"brackets after items", "nested more than 32 deep", func(n int) string {
+		return strings.Repeat("- - - - [\n", n/10)
+	}},
 	{"dashes in a line", "nested more than 32 deep", func(n int) string { return strings.Repeat("- ", n/2) }},
 	{"question marks", "nested more than 32 deep", func(n int) string { return strings.Repeat("? ", n/2) }},
 	{"indentation", "nested more than 32 deep", func(n int) string {
@@ -29,15 +37,23 @@ var costlyTexts = []struct {
 		return b.String()
 	}},
 	{"keys", "more than 5000 entries", func(n int) string { return manyLines(n, "k%d: 1\n") }},
-	{"keys in braces", "more than 5000 entries", func(n int) string { return "fetch: {headers: {" + manyLines(n/2, "k%d: 1,") + "}}" }},
-	{"keys of many mappings", "more than 20000 keys", func(n int) string { return "a:\n" + manyLines(2*n, "- {a: 1, b: 2, c: 3, d: 4, e: %d}\n") }},
+	{"keys in braces", "more than 5000 entries", func(n int) string {
+		return "fetch: {headers: {" + manyLines(n/2, "k%d: 1,") + "}}"
+	}},
+	{"keys of many mappings", "more than 20000 keys", func(n int) string {
+		return "a:\n" + manyLines(2*n, "- {a: 1, b: 2, c: 3, d: 4, e: %d}\n")
+	}},
 	{"keys without a value", "have no value", func(n int) string { return manyLines(n, "k%d:\n") }},
-	{"names in braces", "have no value", func(n int) string { return "fetch: {headers: {" + manyLines(n/2, "k%d,") + "}}" }},
+	{"names in braces", "have no value", func(n int) string {
+		return "fetch: {headers: {" + manyLines(n/2, "k%d,") + "}}"
+	}},
 	{"items without a value", "have no value", func(n int) string { return "seeds:\n" + strings.Repeat("-\n", n/4) }},
 	{"long names around a list", "longer than 1024 bytes together", func(n int) string {
 		return strings.Repeat("a", 1000) + ": {" + strings.Repeat("b", 1000) + ": [" + strings.Repeat("c,", n/8) + "]}"
 	}},
-	{"aliases", "anchors, aliases and tags", func(n int) string { return "seeds: [&a b]\nx:\n" + strings.Repeat("- *a\n", n/8) }},
+	{"aliases", "anchors, aliases and tags", func(n int) string {
+		return "seeds: [&a b]\nx:\n" + strings.Repeat("- *a\n", n/8)
+	}},
 	{"lists of aliases", "anchors, aliases and tags", func(int) string {
 		var b strings.Builder
 		b.WriteString("a0: &a0 [x, x]\n")
@@ -48,9 +64,13 @@ var costlyTexts = []struct {
 	}},
 	{"tags", "anchors, aliases and tags", func(n int) string { return strings.Repeat("- !!str a\n", n/16) }},
 	{"a long value", "longer than 65536 bytes", func(n int) string { return "handler: " + strings.Repeat("b", n) }},
-	{"a long block", "longer than 65536 bytes", func(n int) string { return "handler: |\n" + strings.Repeat("  bbbbbb\n", n/9) }},
+	{"a long block", "longer than 65536 bytes", func(n int) string {
+		return "handler: |\n" + strings.Repeat("  bbbbbb\n", n/9)
+	}},
 	{"documents", "here another begins", func(n int) string { return strings.Repeat("---\n", n/16) }},
-	{"tabs in quotes", "more than 256 tabs", func(n int) string { return `handler: "` + strings.Repeat("\t", n) + `x"` }},
+	{"tabs in quotes", "more than 256 tabs", func(n int) string {
+		return `handler: "` + strings.Repeat("\t", n) + `x"`
+	}},
 	{"less-than signs", "more than 256 <", func(n int) string { return "handler: " + strings.Repeat("<", n) }},
 	{"blank lines behind a block", "more than 256 blank lines", func(n int) string {
 		return "handler: |\n" + strings.Repeat("  b\n", n/8) + strings.Repeat(" \r\n", n/8)
@@ -82,7 +102,8 @@ func TestCostlyProjects(t *testing.T) {
 				t.Errorf("%s, %d bytes: %.300v; want %q", tt.name, len(text), err, tt.wantErr)
 			}
 			if maxBytes := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
-				t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", tt.name, len(text), cost>>20, maxBytes>>20)
+				t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", tt.name,
+					len(text), cost>>20, maxBytes>>20)
 			}
 			if err != nil && len(err.Error()) > 2000 {
 				t.Errorf("%s: the error has %d bytes", tt.name, len(err.Error()))
@@ -102,16 +123,21 @@ func allocatedBytes(do func()) uint64 {
 
 // TestLargeProjects: large but ordinary files stay within the limits.
 func TestLargeProjects(t *testing.T) {
-	hosts := "politeness:\n  hosts:\n" + manyLines(200_000, "    host%d.example:\n      delay: 2s\n      reason: asked by mail\n")
+	hosts := "politeness:\n  hosts:\n" +
+		manyLines(200_000, "    host%d.example:\n      delay: 2s\n      reason: asked by mail\n")
 	for name, text := range map[string]string{
-		"seeds in lines":      "seeds:\n" + manyLines(900_000, "  - https://example.com/a,b/%d.html?x=1&y=2#z\n"),
-		"short seeds":         "seeds:\n" + manyLines(900_000, "- http://a.io/%d\n"),
-		"seeds as JSON":       `{"seeds": [` + strings.TrimSuffix(manyLines(900_000, `"https://example.com/%d",`), ",") + "]}",
-		"seeds in brackets":   "seeds: [" + manyLines(400_000, "https://example.com/%d, ") + "https://example.com/]",
-		"hosts":               hosts,
-		"patterns":            "scope:\n  exclude:\n" + manyLines(200_000, "    - '^https://[a-z]+\\.example/%d/(a|b){1,2}$'\n"),
-		"comments":            manyLines(400_000, "# note %d: with [brackets], {braces} & * marks\n") + "seeds: [http://a.example/]\n",
-		"Windows's lines":     strings.ReplaceAll("# a\n\n\nseeds:\n"+manyLines(400_000, "  - http://a.example/%d\n"), "\n", "\r\n"),
+		"seeds in lines": "seeds:\n" + manyLines(900_000, "  - https://example.com/a,b/%d.html?x=1&y=2#z\n"),
+		"short seeds":    "seeds:\n" + manyLines(900_000, "- http://a.io/%d\n"),
+		"seeds as JSON": `{"seeds": [` +
+			strings.TrimSuffix(manyLines(900_000, `"https://example.com/%d",`), ",") + "]}",
+		"seeds in brackets": "seeds: [" + manyLines(400_000, "https://example.com/%d, ") + "https://example.com/]",
+		"hosts":             hosts,
+		"patterns": "scope:\n  exclude:\n" +
+			manyLines(200_000, "    - '^https://[a-z]+\\.example/%d/(a|b){1,2}$'\n"),
+		"comments": manyLines(400_000, "# note %d: with [brackets], {braces} & * marks\n") +
+			"seeds: [http://a.example/]\n",
+		"Windows's lines": strings.ReplaceAll("# a\n\n\nseeds:\n"+manyLines(400_000, "  - http://a.example/%d\n"),
+			"\n", "\r\n"),
 		"paragraphs of blank": strings.Repeat("# a\n"+strings.Repeat("\n", 100), 50) + "seeds: [http://a.example/]\n",
 	} {
 		var err error
@@ -120,7 +146,8 @@ func TestLargeProjects(t *testing.T) {
 			t.Errorf("%s, %d bytes: %.300v", name, len(text), err)
 		}
 		if maxBytes := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
-			t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", name, len(text), cost>>20, maxBytes>>20)
+			t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", name,
+				len(text), cost>>20, maxBytes>>20)
 		}
 	}
 }
@@ -148,7 +175,8 @@ func FuzzYAMLLimits(f *testing.F) {
 		f.Add(tt.text(200))
 		f.Add(tt.text(3000))
 	}
-	for _, text := range []string{"%a b c d", "\"\\q\\q", "- %a b c\n", "...&a", "--- a\n... b", "<<: <<: a", "\t\t\ta", "? ? a\n: b", "{a, b, : c}", "!a!b !", "@ ` @"} {
+	for _, text := range []string{"%a b c d", "\"\\q\\q", "- %a b c\n", "...&a", "--- a\n... b", "<<: <<: a", "\t\t\ta",
+		"? ? a\n: b", "{a, b, : c}", "!a!b !", "@ ` @"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -157,7 +185,8 @@ func FuzzYAMLLimits(f *testing.F) {
 		}
 		cost := allocatedBytes(func() { _, _ = ParseFile("p.yaml", []byte(text)) })
 		if maxBytes := uint64(4*maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
-			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text), cost>>20, maxBytes>>20, text)
+			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text),
+				cost>>20, maxBytes>>20, text)
 		}
 	})
 }

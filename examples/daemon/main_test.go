@@ -35,7 +35,8 @@ func testSite() crawltest.Site {
 	for i := 1; i <= 2; i++ {
 		pages[fmt.Sprintf("/shelves/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<article class=book><h2>Volume %d</h2><b class=price> %d € </b></article><a class=shelf href=/shelves/2>more</a>`, i, i)))
-		pages[fmt.Sprintf("/news/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(`<h1>Story %d</h1><a class=next href=%d>next</a>`, i, i+1)))
+		pages[fmt.Sprintf("/news/%d", i)] = crawltest.StaticPage(
+			crawltest.HTML(fmt.Sprintf(`<h1>Story %d</h1><a class=next href=%d>next</a>`, i, i+1)))
 	}
 	return crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response:     crawltest.Text("User-agent: *\nDisallow: /news/3\n"),
@@ -57,7 +58,8 @@ func TestDaemon(t *testing.T) {
 	}
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	c := exec.Command(self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--data", data, "--projects", copyProjects(t, dir, server.Addr))
+	c := exec.Command(self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--data", data, "--projects",
+		copyProjects(t, dir, server.Addr))
 	c.Env = append(os.Environ(), commandEnv+"=1")
 	out, err := c.StdoutPipe()
 	if err != nil {

@@ -77,7 +77,8 @@ func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy
 }
 
 // newCrawler returns a crawler for the host of seed.
-func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
+func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config,
+	policy politeness.Policy) (*crawler.Crawler, error) {
 	agent, err := robots.NewAgent("mirrorbot") // the product token in robots.txt
 	if err != nil {
 		return nil, err
@@ -88,11 +89,13 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config, p
 	}
 	robotsGate := gate.New(gate.Config{Agent: agent}, state)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{RestartedAt: time.Now()})
-	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
+	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()},
+		[]decorum.URL{seed})
 	return &crawler.Crawler{
 		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: robotsGate.CleanURL, Budget: limits}),
 		Gate:     robotsGate, Policy: policy, Limiter: limits, Fetcher: fetcher,
-		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
+		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{Images: true},
+			ProductToken: "mirrorbot"},
 	}, nil
 }
 

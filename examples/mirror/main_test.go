@@ -22,18 +22,23 @@ import (
 // robots.txt disallows, and an image.
 var siteBodies = map[string]string{
 	"/robots.txt": "User-agent: *\nDisallow: /private\n",
-	"/":           "<title>Home</title><img src=/bee.png><a href=/about>about</a><a href=/private>p</a><a href=http://elsewhere.example/>e</a>",
-	"/about":      "<title>About</title>Bees.",
-	"/bee.png":    "\x89PNG\r\n\x1a\n\x00bee",
+	"/": "<title>Home</title><img src=/bee.png><a href=/about>about</a><a href=/private>p</a><a " +
+		"href=http://elsewhere.example/>e</a>",
+	"/about":   "<title>About</title>Bees.",
+	"/bee.png": "\x89PNG\r\n\x1a\n\x00bee",
 }
 
 func newSite() *crawltest.Web {
-	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.ResponseOfType("image/png", siteBodies["/bee.png"]))}
+	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.ResponseOfType("image/png",
+		siteBodies["/bee.png"]))}
 	for _, path := range []string{"/", "/about"} {
 		pages[path] = crawltest.StaticPage(crawltest.HTML(siteBodies[path]))
 	}
-	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-		Response: crawltest.Text(siteBodies["/robots.txt"]), IsDisallowed: func(p string) bool { return p == "/private" }})})
+	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages,
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+			Response: crawltest.Text(siteBodies["/robots.txt"]), IsDisallowed: func(p string) bool {
+				return p == "/private"
+			}})})
 }
 
 // TestMirror: the archive has every body that the server sent, once, and a second run fetches no
@@ -48,7 +53,8 @@ func TestMirror(t *testing.T) {
 	dir := t.TempDir()
 	fetch := httpfetch.Config{ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true}
 	for range 2 {
-		if err := mirror(t.Context(), "http://bees.example/", dir, fetch, politeness.Policy{Delay: 10 * time.Millisecond}); err != nil {
+		if err := mirror(t.Context(), "http://bees.example/", dir, fetch,
+			politeness.Policy{Delay: 10 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +65,8 @@ func TestMirror(t *testing.T) {
 	if diff := cmp.Diff(want, readArchive(t, dir)); diff != "" {
 		t.Errorf("bodies that the server sent (-), and bodies in the archive (+)\n%s", diff)
 	}
-	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "mirrorbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "mirrorbot",
+		MinDelay: 10 * time.Millisecond}); !r.OK() {
 		t.Error(r)
 	}
 }

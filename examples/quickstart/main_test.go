@@ -29,8 +29,10 @@ func TestQuickstart(t *testing.T) {
 		pages[fmt.Sprintf("/news/%d", i+1)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<main><h1>Story %d</h1><a href=%d>next</a></main><a href=/about>about</a>`, i+1, i+2)))
 	}
-	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-		Response: crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"), IsDisallowed: func(p string) bool { return p == "/news/3" }})})
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages,
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+			Response:     crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"),
+			IsDisallowed: func(p string) bool { return p == "/news/3" }})})
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +43,8 @@ func TestQuickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, "crawl", "-c", "project.yaml", "--delay=10ms",
-		"--data", filepath.Join(t.TempDir(), "data"), "--allow-private", "--connect-to=::"+server.Addr, "--progress=none")
+		"--data", filepath.Join(t.TempDir(), "data"), "--allow-private",
+		"--connect-to=::"+server.Addr, "--progress=none")
 	c.Env = append(os.Environ(), commandEnv+"=1")
 	var stderr strings.Builder
 	c.Stderr = &stderr

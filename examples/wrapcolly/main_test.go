@@ -31,7 +31,8 @@ func TestWrap(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.PageFunc{
 		"/":  page("<title>Home</title><a href=/a>a</a><a href=/private>p</a><a href=http://elsewhere.test/>e</a>"),
 		"/a": page("<title>A</title><a href=/broken>b</a><a href=/>home</a>"),
-	}, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+	}, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: " +
+		"/private\n"),
 		IsDisallowed: func(p string) bool { return p == "/private" }})})
 	server, err := web.Start("")
 	if err != nil {
@@ -49,7 +50,8 @@ func TestWrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "visiting http://example.com/\n  title: Home\nvisiting http://example.com/a\n  title: A\nvisiting http://example.com/broken\n  error: Not Found\n"
+	want := "visiting http://example.com/\n  title: Home\nvisiting http://example.com/a\n  title: A\nvisiting " +
+		"http://example.com/broken\n  error: Not Found\n"
 	if string(out) != want {
 		t.Errorf("printed\n%swant\n%s", out, want)
 	}

@@ -85,7 +85,8 @@ func (m *machine) startDaemon(projects string) *daemonProcess {
 	if err := errors.Join(l.Close(), err2); err != nil {
 		m.t.Fatal(err)
 	}
-	s := &daemonProcess{machine: m, ctx: m.t.Context(), stderr: &bytes.Buffer{}, client: &api.Client{Server: "http://" + listen}}
+	s := &daemonProcess{machine: m, ctx: m.t.Context(), stderr: &bytes.Buffer{},
+		client: &api.Client{Server: "http://" + listen}}
 	s.cmd = exec.Command(program, "serve", "--listen", listen, "--data", m.dataDir(), "--projects", projects,
 		"--log-level=error")
 	s.cmd.Stderr = s.stderr
@@ -128,7 +129,8 @@ func (s *daemonProcess) checkState(want map[string]bool, runs bool) {
 	switch {
 	case err != nil || len(all) != 1:
 		s.machine.t.Errorf("projects %+v, %v", all, err)
-	case runs && all[0].State != api.StateRunning && all[0].State != api.StateDone, !runs && all[0].State != api.StateStopped:
+	case runs && all[0].State != api.StateRunning && all[0].State != api.StateDone,
+		!runs && all[0].State != api.StateStopped:
 		s.machine.t.Errorf("the project is %s (%s); want it running: %t", all[0].State, all[0].StateReason, runs)
 	}
 }

@@ -54,7 +54,8 @@ var faultTargets = map[disk.OpKind][]struct {
 	name  string
 	count int
 }{
-	disk.Write:    {{"frontier.db", 120}, {"robots.db", 40}, {"pages", 80}, {"ledger", 200}, {".warc.gz", 200}, {"", 400}},
+	disk.Write: {{"frontier.db", 120}, {"robots.db", 40}, {"pages", 80}, {"ledger", 200},
+		{".warc.gz", 200}, {"", 400}},
 	disk.Sync:     {{"frontier.db", 25}, {"robots.db", 15}, {"pages", 15}, {"ledger", 15}, {".warc.gz", 15}, {"", 80}},
 	disk.Rename:   {{"", 2}},
 	disk.Truncate: {{"", 2}},
@@ -108,7 +109,8 @@ func testMappingFault(t *testing.T, seed uint64) {
 	defer m.logRepeatFlags(fmt.Sprintf("-run TestFaultUnderMapping -faults 1 -seed %d", seed))
 	m.runCrawl(time.Duration(500+rnd.IntN(1000)) * time.Millisecond)
 	m.remount() // drops the cached parts of files
-	fault := disk.IOErrorRule{Op: disk.Read, NamePart: [...]string{"frontier.db", "robots.db"}[rnd.IntN(2)], FailCount: -1}
+	fault := disk.IOErrorRule{Op: disk.Read, NamePart: [...]string{"frontier.db", "robots.db"}[rnd.IntN(2)],
+		FailCount: -1}
 	// Inject the fault before the crawl opens the file, or while it runs.
 	var injected *disk.IOErrorRule
 	atStart := seed%2 == 0

@@ -163,7 +163,8 @@ const runTimeout = 45 * time.Second
 // 0 it waits for the end of the crawl.
 func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 	args := []string{"--data", m.dataDir(), "--warc", filepath.Join(m.mountDir, "warc"),
-		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.server.Addr, "--delay", hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.server.Addr, "--delay",
+		hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	switch {
 	case m.hasData("data/frontier.db") && m.hasData("data/crawl.yaml"):
 		args = append(args, "--resume")
@@ -230,7 +231,8 @@ func (m *machine) runCommand(killAfter time.Duration, args ...string) commandRes
 	if err != nil && !errors.As(err, &exit) {
 		m.t.Fatal(err)
 	}
-	return commandResult{exitCode: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), timedOut: wasKilled && killAfter == 0}
+	return commandResult{exitCode: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(),
+		timedOut: wasKilled && killAfter == 0}
 }
 
 // lastLine returns the last line of standard error with an error, or the last line of all.

@@ -64,7 +64,8 @@ func (m *machine) checkFinishedCrawl() {
 	m.checkOutput()
 	m.checkLedger()
 	report := m.web.Judge(crawltest.JudgeOptions{
-		MinDelay: hostDelay, RequiredProductToken: "decorum", RestartTimes: m.startTimes[1:], CrashLossWindow: unflushedWindow,
+		MinDelay: hostDelay, RequiredProductToken: "decorum", RestartTimes: m.startTimes[1:],
+		CrashLossWindow: unflushedWindow,
 	})
 	if !report.OK() {
 		m.t.Errorf("the judge reports:\n%s", report)

@@ -59,8 +59,11 @@ func newSite(i int) crawltest.Site {
 	sitePages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
 	sitePages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, pagePath(0)))
 	sitePages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
-		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+
+			`/listed</loc></url></urlset>`))
 	sitePages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
 	return crawltest.Site{Host: host, Pages: sitePages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
-		Response: robots, CrawlDelay: crawlDelay, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
+		Response: robots, CrawlDelay: crawlDelay, IsDisallowed: func(p string) bool {
+			return strings.HasPrefix(p, "/closed")
+		}})}
 }

@@ -114,7 +114,8 @@ func (n *mountedNode) fillAttributes(file *disk.Node, a *fuse.Attr) {
 // newChildInode returns a new inode for a node of the disk.
 func (n *mountedNode) newChildInode(ctx context.Context, file *disk.Node, out *fuse.EntryOut) *fs.Inode {
 	n.fillAttributes(file, &out.Attr)
-	return n.NewInode(ctx, &mountedNode{disk: n.disk, diskNode: file}, fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: file.Inode})
+	return n.NewInode(ctx, &mountedNode{disk: n.disk, diskNode: file},
+		fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: file.Inode})
 }
 
 // Lookup implements fs.NodeLookuper.
@@ -195,7 +196,8 @@ func (n *mountedNode) Rmdir(_ context.Context, name string) syscall.Errno {
 }
 
 // Rename implements fs.NodeRenamer. The only flag that it supports is RENAME_NOREPLACE.
-func (n *mountedNode) Rename(_ context.Context, name string, to fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+func (n *mountedNode) Rename(_ context.Context, name string, to fs.InodeEmbedder, newName string,
+	flags uint32) syscall.Errno {
 	parent, ok := to.(*mountedNode)
 	if !ok || flags&^1 != 0 { // RENAME_NOREPLACE is 1
 		return syscall.EINVAL
@@ -213,7 +215,8 @@ func (n *mountedNode) Open(context.Context, uint32) (fs.FileHandle, uint32, sysc
 }
 
 // Read implements fs.NodeReader.
-func (n *mountedNode) Read(_ context.Context, h fs.FileHandle, b []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+func (n *mountedNode) Read(_ context.Context, h fs.FileHandle, b []byte,
+	offset int64) (fuse.ReadResult, syscall.Errno) {
 	count, err := n.disk.Read(n.diskNode, n.nameOf(h), b, offset)
 	return fuse.ReadResultData(b[:count]), errnoOf(err)
 }

@@ -110,6 +110,7 @@ func parseURLOrJSONLine(line string) (e storage.Entry, ok bool) {
 		}
 	}
 	u, err := decorum.ParseURL(named.URL)
-	e = storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly, Depth: named.Depth, Referrer: named.Referrer}
+	e = storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly,
+		Depth: named.Depth, Referrer: named.Referrer}
 	return e, err == nil && e.Validate() == nil
 }

@@ -13,7 +13,8 @@ import (
 // TestParseEntry: a byte order mark and blanks before the URL of a line have no effect.
 func TestParseEntry(t *testing.T) {
 	for _, line := range []string{
-		"http://a.example/", "\ufeffhttp://a.example/ # a", `{"url": "http://a.example/"}`, "\ufeff{\"url\": \"http://a.example/\"}", ` {"url": "http://a.example/"}` + "\r",
+		"http://a.example/", "\ufeffhttp://a.example/ # a", `{"url": "http://a.example/"}`,
+		"\ufeff{\"url\": \"http://a.example/\"}", ` {"url": "http://a.example/"}` + "\r",
 	} {
 		if e, ok := parseURLOrJSONLine(line); !ok || e.URL.String() != "http://a.example/" {
 			t.Errorf("%q names %s, %v", line, e.URL, ok)
@@ -32,7 +33,8 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		proceed, read := make(chan struct{}), 0
-		in := urlBatchAdder{discover: func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
+		in := urlBatchAdder{discover: func(_ context.Context, _ func(storage.Entry, error),
+			batch []storage.Entry) (int, error) {
 			<-proceed // like a store that cannot write yet
 			return len(batch), nil
 		}}
@@ -48,8 +50,10 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 		}()
 		for taken := range batches {
 			synctest.Wait()
-			if want := (taken + 1) * engine.SeedBatchSize; read != want || in.counts.Added != taken*engine.SeedBatchSize {
-				t.Fatalf("%d lines are read and %d added, want %d and %d", read, in.counts.Added, want, taken*engine.SeedBatchSize)
+			if want := (taken + 1) * engine.SeedBatchSize; read != want ||
+				in.counts.Added != taken*engine.SeedBatchSize {
+				t.Fatalf("%d lines are read and %d added, want %d and %d", read, in.counts.Added, want,
+					taken*engine.SeedBatchSize)
 			}
 			proceed <- struct{}{}
 		}

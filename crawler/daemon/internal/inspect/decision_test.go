@@ -58,7 +58,8 @@ func TestExplainShowsTheDecisionOfTheCrawl(t *testing.T) {
 			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope},
 			wantText: "it is out of scope: matches an exclude pattern"},
 		{name: "robots.txt", robots: file("User-agent: *\nDisallow: /p\n"), window: "02:00-03:00",
-			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonRobots, Rule: "disallow: /p", Line: 2},
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonRobots,
+				Rule: "disallow: /p", Line: 2},
 			wantText: "robots.txt closes it, by disallow: /p (line 2"},
 		{name: "robots.txt fails", robots: decorum.Response{Status: http.StatusServiceUnavailable},
 			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsUnreachable},
@@ -66,15 +67,18 @@ func TestExplainShowsTheDecisionOfTheCrawl(t *testing.T) {
 		{name: "robots.txt fails again", robotsErr: errors.New("reset"), maxFailures: 1,
 			want:     decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonRobotsUnreachable},
 			wantText: "its robots.txt is fetched again then: "},
-		{name: "robots.txt redirects", robots: decorum.Response{Status: http.StatusFound, Header: http.Header{"Location": {"http://b.test/r"}}},
+		{name: "robots.txt redirects", robots: decorum.Response{Status: http.StatusFound,
+			Header: http.Header{"Location": {"http://b.test/r"}}},
 			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsPending},
 			wantText: "its robots.txt is fetched again then: "},
 		{name: "tdmrep.json", robots: open, tdmrep: reserved, purposes: []string{"ai-train"},
-			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonTDMRep, Rule: "tdm-reservation: 1", Line: 2},
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonTDMRep,
+				Rule: "tdm-reservation: 1", Line: 2},
 			wantText: "tdmrep.json reserves it, by tdm-reservation: 1 (line 2"},
-		{name: "tdmrep.json fails", robots: open, purposes: []string{"ai-train"}, tdmrepNote: `{"failures":1,"until":"2000-01-01T01:00:00Z"}`,
-			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable},
-			wantText: "its tdmrep.json is fetched again then, after a failure"},
+		{name: "tdmrep.json fails", robots: open, purposes: []string{"ai-train"},
+			tdmrepNote: `{"failures":1,"until":"2000-01-01T01:00:00Z"}`,
+			want:       decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable},
+			wantText:   "its tdmrep.json is fetched again then, after a failure"},
 		{name: "hours", robots: open, window: "02:00-03:00",
 			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours},
 			wantText: "the hours of visits begin then"},
@@ -166,13 +170,15 @@ func checkExplainedDecision(t *testing.T, e *api.URLExplanation, made decorum.De
 	t.Helper()
 	var want *api.ExplainedDecision
 	if made.Action != decorum.Proceed {
-		want = &api.ExplainedDecision{Action: made.Action.String(), Reason: string(made.Reason), Until: made.Until.UTC(),
+		want = &api.ExplainedDecision{Action: made.Action.String(),
+			Reason: string(made.Reason), Until: made.Until.UTC(),
 			Rule: made.Rule, Line: made.Line}
 	}
 	if diff := cmp.Diff(want, e.Visit.Decision); diff != "" {
 		t.Errorf("explain shows another decision than the crawl's (-crawl +explain):\n%s", diff)
 	}
-	isUntil := made.Action == decorum.Postpone || made.Action == decorum.Suspend && made.Reason != decorum.ReasonCrawlDelay
+	isUntil := made.Action == decorum.Postpone || made.Action == decorum.Suspend &&
+		made.Reason != decorum.ReasonCrawlDelay
 	switch {
 	case made.Action == decorum.Proceed:
 		if e.Visit.When != "now" {
@@ -201,7 +207,8 @@ func newDecisionCrawl(t *testing.T, page decorum.URL, tt decisionCase) (*Inspect
 		scope.Exclude = []*regexp.Regexp{regexp.MustCompile(tt.exclude)}
 	}
 	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
-		Pages: map[string]crawltest.PageFunc{"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", tt.tdmrep))}})
+		Pages: map[string]crawltest.PageFunc{"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType(
+			"application/json", tt.tdmrep))}})
 	fetch := httpfetch.Config{UserAgent: p.UserAgent(), Transport: web}
 	if tt.want.Reason == decorum.ReasonPort {
 		fetch.Transport = nil // a fetcher with its own dialer checks ports before it looks up names
@@ -212,9 +219,11 @@ func newDecisionCrawl(t *testing.T, page decorum.URL, tt decisionCase) (*Inspect
 	}
 	store, limiter := memory.New(memory.Config{}), politeness.NewLimiter(politeness.LimiterConfig{})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limiter, Scope: frontier.NewScope(scope, []decorum.URL{page})}),
-		Gate:     gate.New(gateConfig, memory.New(memory.Config{})),
-		Policy:   p.PolitenessPolicy(), Limiter: limiter, Fetcher: fetcher, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Frontier: frontier.New(store, frontier.Config{Budget: limiter,
+			Scope: frontier.NewScope(scope, []decorum.URL{page})}),
+		Gate:   gate.New(gateConfig, memory.New(memory.Config{})),
+		Policy: p.PolitenessPolicy(), Limiter: limiter, Fetcher: fetcher,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	q := &Inspector{Project: p, FrontierStore: store, Gate: c.Gate, ParamCleaner: c.Frontier.ParamCleaner(),
 		Scope: func() *frontier.Scope { return frontier.NewScope(scope, []decorum.URL{page}) }}

@@ -105,8 +105,11 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 		return nil, err
 	}
 	e.Visit = q.explainVisit(e, target)
-	if d := e.decisions.first(func(a decorum.Action) bool { return a != decorum.Proceed }); d.Action != decorum.Proceed {
-		e.Visit.Decision = &api.ExplainedDecision{Action: d.Action.String(), Reason: string(d.Reason), Until: d.Until.UTC(),
+	if d := e.decisions.first(func(a decorum.Action) bool {
+		return a != decorum.Proceed
+	}); d.Action != decorum.Proceed {
+		e.Visit.Decision = &api.ExplainedDecision{Action: d.Action.String(),
+			Reason: string(d.Reason), Until: d.Until.UTC(),
 			Rule: plaintext.ReplaceControlChars(d.Rule), Line: d.Line}
 	}
 	return e, nil
@@ -151,7 +154,8 @@ func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL,
 	}
 	if httpsURL != u {
 		u = httpsURL
-		steps = append(steps, api.RewriteStep{Step: "https", URL: u.String(), Changes: []string{"the pages of its origin redirect to https"}})
+		steps = append(steps, api.RewriteStep{Step: "https", URL: u.String(),
+			Changes: []string{"the pages of its origin redirect to https"}})
 	}
 	u, changes := q.ParamCleaner.CleanURLAndExplain(u)
 	step := api.RewriteStep{Step: "params", URL: u.String()}
@@ -162,7 +166,8 @@ func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL,
 	u, removedParams, err := q.Gate.ExplainURLCleaning(ctx, u)
 	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
 	for _, t := range removedParams {
-		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, plaintext.ReplaceControlChars(t.Rule), t.Line))
+		step.Changes = append(step.Changes,
+			fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, plaintext.ReplaceControlChars(t.Rule), t.Line))
 	}
 	return u, append(steps, step), err
 }
@@ -210,7 +215,8 @@ func (q *Inspector) visitTargets(ctx context.Context, u decorum.URL, stored stor
 
 // explainScope checks the targets of an entry against the scope. A URL that the frontier does not
 // hold must also leave the counts of its host and pattern within their limits.
-func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
+func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry,
+	targets []decorum.URL, e *explainedURL) error {
 	s := &e.Scope
 	s.InScope = true
 	if pattern, folded := frontier.URLPattern(u.PathAndQuery()); folded {
@@ -252,7 +258,8 @@ func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 	}
 	r.Outcome, r.FetchedAt = file.Outcome.String(), file.FetchedAt
 	if postponed != nil {
-		r.OriginPostponedReason, r.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
+		r.OriginPostponedReason, r.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason),
+			postponed.Until
 	}
 	if evaluate == nil {
 		return nil
@@ -278,7 +285,8 @@ const HostUnknown = "unknown"
 // before it found the origin on https.
 func (q *Inspector) findURLOrEarlierForm(ctx context.Context, u decorum.URL, e *explainedURL) error {
 	err := q.findExactURL(ctx, u, &e.urlFrontierState)
-	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.urlFrontierState.storedEntry == nil && e.urlFrontierState.KnownAs == ""; i-- {
+	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.urlFrontierState.storedEntry == nil &&
+		e.urlFrontierState.KnownAs == ""; i-- {
 		var earlierURL decorum.URL
 		if earlierURL, err = decorum.ParseURL(e.RewriteSteps[i].URL); err != nil || earlierURL == u {
 			continue
@@ -307,15 +315,16 @@ func (q *Inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 	s.State = "done"
 	for state, name := range StateNames {
 		urlsAhead := 0
-		err := q.FrontierStore.OriginURLsInState(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
-			if e.URL != u || !e.RobotsFor.IsZero() {
-				urlsAhead++
-				return true
-			}
-			s.State, s.URLsAhead, s.storedEntry, s.dueAt = name, urlsAhead, &e, at
-			s.Entry = ToAPIFrontierURL(&e, storage.EntryState(state), at)
-			return false
-		})
+		err := q.FrontierStore.OriginURLsInState(ctx, u.Origin(), storage.EntryState(state),
+			func(e storage.Entry, at time.Time) bool {
+				if e.URL != u || !e.RobotsFor.IsZero() {
+					urlsAhead++
+					return true
+				}
+				s.State, s.URLsAhead, s.storedEntry, s.dueAt = name, urlsAhead, &e, at
+				s.Entry = ToAPIFrontierURL(&e, storage.EntryState(state), at)
+				return false
+			})
 		if err != nil || s.storedEntry != nil {
 			return err
 		}
@@ -384,7 +393,8 @@ func (e *explainedURL) postponementText(d decorum.Decision) string {
 func (q *Inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextVisit {
 	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
 	if e.FrontierState.KnownAs != "" {
-		why = "it was visited, or given up, as " + e.FrontierState.KnownAs + "; it is queued when a page, sitemap or redirect names it again"
+		why = "it was visited, or given up, as " + e.FrontierState.KnownAs +
+			"; it is queued when a page, sitemap or redirect names it again"
 	}
 	if e.Robots.MayVisit == nil {
 		why += "; robots.txt is fetched first"

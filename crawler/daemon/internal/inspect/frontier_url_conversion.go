@@ -16,9 +16,12 @@ import (
 // API and in exports.
 func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
-		URL: e.URL.String(), State: StateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
-		PriorityRank: e.PriorityRank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
-		CallbackData: e.CallbackData, UncleanedURL: e.UncleanedURL.String(), UseUncleanedURL: e.UseUncleanedURL, HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
+		URL: e.URL.String(), State: StateNames[state], NotBefore: at, Source: e.Source.String(),
+		PriorityClass: uint8(e.PriorityClass),
+		PriorityRank:  e.PriorityRank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(),
+		FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
+		CallbackData: e.CallbackData, UncleanedURL: e.UncleanedURL.String(), UseUncleanedURL: e.UseUncleanedURL,
+		HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
 	}
 	if e.Request != nil {
 		l.Method, l.RequestBody = e.Request.Method, e.Request.Body
@@ -26,7 +29,8 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 	if p := e.VisitHistorySummary; p != nil {
 		l.VisitHistorySummary = &api.VisitHistorySummary{
 			VisitedAt: p.VisitedAt, Status: p.Status, ETag: []byte(p.ETag), LastModified: []byte(p.LastModified),
-			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
+			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits,
+			ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
 			SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
 		}
 	}
@@ -37,10 +41,13 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 // not nil.
 func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	// Fields without a text form of their own.
-	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(StateNames[:], l.State)), Entry: storage.Entry{
-		PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
-		Redirects: l.Redirects, CallbackData: l.CallbackData, UseUncleanedURL: l.UseUncleanedURL, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
-	}}
+	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(StateNames[:], l.State)),
+		Entry: storage.Entry{
+			PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth,
+			Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
+			Redirects: l.Redirects, CallbackData: l.CallbackData, UseUncleanedURL: l.UseUncleanedURL,
+			HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
+		}}
 	if !slices.Contains(StateNames[:], l.State) {
 		return nil, fmt.Errorf("%q is not a state of a URL", l.State)
 	}
@@ -71,8 +78,11 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHis
 		return nil, fmt.Errorf("%q is not the hash of a body", p.BodyHash)
 	}
 	return &storage.VisitHistorySummary{
-		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), BodyHash: hash,
-		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
+		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag),
+		LastModified: string(p.LastModified), BodyHash: hash,
+		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits,
+		TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
+		ConsecutiveMissing: p.ConsecutiveMissing,
 	}, nil
 }
 

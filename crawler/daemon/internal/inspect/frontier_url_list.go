@@ -59,7 +59,8 @@ func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error 
 	var origins []decorum.Origin
 	found := 0
 	err = l.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
-		if n := l.countURLs(&o); n > 0 && (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only) {
+		if n := l.countURLs(&o); n > 0 && (host == "" || o.Origin.Host() == host) &&
+			(only.IsZero() || o.Origin == only) {
 			origins, found = append(origins, o.Origin), found+n
 		}
 		return l.limit == 0 || found < 2*l.limit
@@ -74,7 +75,8 @@ func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error 
 func (l *urlLister) countURLs(o *storage.OriginInfo) (n int) {
 	for _, state := range l.states {
 		n += [...]int{
-			storage.StateQueued: o.QueuedURLs + o.LeasedURLs, storage.StateAwaitingRevisit: o.AwaitingRevisit, storage.StateParked: o.ParkedURLs,
+			storage.StateQueued: o.QueuedURLs + o.LeasedURLs, storage.StateAwaitingRevisit: o.AwaitingRevisit,
+			storage.StateParked: o.ParkedURLs,
 		}[state]
 	}
 	return n
@@ -101,7 +103,8 @@ func (l *urlLister) listOrigin(ctx context.Context, name decorum.Origin) error {
 }
 
 // waitReason returns why a URL waits or is parked, or "" for a URL that only waits for its turn.
-func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
+func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState,
+	evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
 	case state == storage.StateParked:
 		_, r := l.ParkedReason(*e, evaluate)

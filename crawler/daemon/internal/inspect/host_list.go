@@ -57,14 +57,16 @@ func (r *HostListSnapshot) addHost(h *HostReport) {
 	r.hosts = append(r.hosts, hostSortEntry{
 		hostRef: newHostRef(h, len(r.hosts) < MaxHostsInMemory), attentionKey: attentionSortKey(&h.Host),
 		queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
-		requests: h.Requests, failures: h.Failures, lastStatus: int32(h.LastStatus), stateIndex: int8(slices.Index(HostStates, h.State)),
+		requests: h.Requests, failures: h.Failures, lastStatus: int32(h.LastStatus),
+		stateIndex: int8(slices.Index(HostStates, h.State)),
 	})
 }
 
 // Page returns the page of hosts that the query selects, and the number of selected hosts on all
 // pages. It reads hosts beyond the first MaxHostsInMemory from the store again, so their reports
 // are newer than their order.
-func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.HostQuery) (page []*HostReport, total int, err error) {
+func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector,
+	query api.HostQuery) (page []*HostReport, total int, err error) {
 	order, err := r.sortedIndexes(ctx, q, query.Sort)
 	if err != nil {
 		return nil, 0, err
@@ -96,7 +98,8 @@ func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 			return indexes, len(order)
 		}
 		h := &r.hosts[index]
-		if query.State != "" && HostStates[h.stateIndex] != query.State || !strings.Contains(h.firstOrigin.Host(), search) {
+		if query.State != "" && HostStates[h.stateIndex] != query.State ||
+			!strings.Contains(h.firstOrigin.Host(), search) {
 			continue
 		}
 		if total++; total > query.Offset && len(indexes) < query.Limit {

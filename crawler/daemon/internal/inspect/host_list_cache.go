@@ -38,7 +38,8 @@ func NewHostListCache() *HostListCache {
 // GetOrBuild returns the list of a project's hosts. It calls build if the cache has no unexpired
 // list. It waits while another list is built, at most until ctx is done. An error of build is not
 // cached.
-func (rs *HostListCache) GetOrBuild(ctx context.Context, project string, build func() (*HostListSnapshot, error)) (*HostListSnapshot, error) {
+func (rs *HostListCache) GetOrBuild(ctx context.Context, project string,
+	build func() (*HostListSnapshot, error)) (*HostListSnapshot, error) {
 	if r := rs.unexpired(project); r != nil {
 		return r, nil
 	}

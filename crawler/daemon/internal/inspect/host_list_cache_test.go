@@ -71,13 +71,17 @@ func TestHostListCache(t *testing.T) {
 // not keep errors.
 func TestHostListCacheErrors(t *testing.T) {
 	rs, broken := NewHostListCache(), errors.New("the disk is gone")
-	if _, err := rs.GetOrBuild(t.Context(), "a", func() (*HostListSnapshot, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := rs.GetOrBuild(t.Context(), "a", func() (*HostListSnapshot, error) {
+		return nil, broken
+	}); !errors.Is(err, broken) {
 		t.Errorf("GetOrBuild without its build error: %v", err)
 	}
 	rs.buildSlot <- struct{}{} // another list is being built
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := rs.GetOrBuild(ctx, "a", func() (*HostListSnapshot, error) { return &HostListSnapshot{}, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := rs.GetOrBuild(ctx, "a", func() (*HostListSnapshot, error) {
+		return &HostListSnapshot{}, nil
+	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("GetOrBuild after its context has ended: %v", err)
 	}
 }

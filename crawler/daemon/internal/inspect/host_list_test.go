@@ -64,8 +64,10 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK, Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
-		if _, err := q.Gate.RecordFetch(ctx, q.AsOf.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
+		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK,
+			Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
+		if _, err := q.Gate.RecordFetch(ctx, q.AsOf.Add(-time.Duration(i)*time.Millisecond),
+			c, answer, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -81,7 +83,8 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
 			acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue,
-				HostState: &storage.HostState{Due: q.AsOf.Add(time.Duration(done+i) * time.Millisecond), LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
+				HostState: &storage.HostState{Due: q.AsOf.Add(time.Duration(done+i) * time.Millisecond),
+					LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
 		}
 		if err := q.FrontierStore.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)
@@ -181,7 +184,8 @@ func TestHostListReadsHosts(t *testing.T) {
 		for _, descending := range []bool{false, true} {
 			seen := map[string]bool{}
 			for offset := 0; offset < hosts; offset += hostsPerPage {
-				page, total, err := r.Page(t.Context(), q, api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: hostsPerPage})
+				page, total, err := r.Page(t.Context(), q,
+					api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: hostsPerPage})
 				if err != nil || total != hosts {
 					t.Fatalf("%q: %d hosts, %v", sort, total, err)
 				}

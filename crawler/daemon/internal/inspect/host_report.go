@@ -49,13 +49,17 @@ func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []dec
 func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport {
 	stats := crawler.DecodeHostStats(h.EncodedStats)
 	return &HostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
-		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.LostVisitDelay),
-		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
-		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()), ObservedDelayCount: stats.Gaps.Count(),
+		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1),
+		RequiredDelay: api.Milliseconds(h.LostVisitDelay),
+		CrawlDelay:    api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
+		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()),
+		ObservedDelayCount:    stats.Gaps.Count(),
 		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
 		LastStatus:            stats.LastStatus, LastVisit: stats.LastEnd, Address: stats.Addr,
-		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests, Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.TotalRequestTime), PagesWithheld: stats.PagesWithheld},
-		Override:   q.Project.HostOverride(name),
+		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests,
+			Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.TotalRequestTime),
+			PagesWithheld: stats.PagesWithheld},
+		Override: q.Project.HostOverride(name),
 	}}
 }
 
@@ -90,7 +94,8 @@ func (h *HostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
 	if after > before || after == before && !o.NextDue.Before(h.nextURLDue) {
 		return
 	}
-	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.NextDue, time.Time{}, time.Time{}, decorum.Origin{}
+	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.NextDue, time.Time{},
+		time.Time{}, decorum.Origin{}
 	if o.NextDue.After(time.Unix(0, 0)) { // an earlier NextDue means that the origin waits for nothing
 		h.DueAt = o.NextDue.UTC()
 	}
@@ -122,7 +127,8 @@ func (h *HostReport) markSuspendedIfCrawlDelayTooLong(maxDelay project.Duration)
 	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
 		return
 	}
-	h.HoldReason = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", DelayText(h.CrawlDelay), maxDelay)
+	h.HoldReason = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v",
+		DelayText(h.CrawlDelay), maxDelay)
 	if h.State != HostSuspended {
 		h.State, h.HeldUntil = HostSuspended, h.DueAt
 	}

@@ -68,7 +68,8 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), AsOf: now,
+	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})),
+		AsOf:  now,
 		Scope: func() *frontier.Scope { return nil }}
 }
 
@@ -155,7 +156,8 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 			var got, same, lines bytes.Buffer
 			err = errors.Join(s.WriteJSON(&got), jsonline.WriteIndented(&same, want), s.WriteJSONLines(&lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
-				t.Errorf("limit %d, %d in memory: %v: streamed %d bytes, want these %d bytes", limit, maxInMemory, err, got.Len(), same.Len())
+				t.Errorf("limit %d, %d in memory: %v: streamed %d bytes, want these %d bytes", limit, maxInMemory,
+					err, got.Len(), same.Len())
 			}
 			checkSameLines(t, want, &lines)
 		}
@@ -191,7 +193,8 @@ func TestStreamedStatsAreTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []int{s.HostCount, s.OriginCount, s.QueuedURLs, s.AwaitingRevisit, s.ParkedURLs, s.SeenURLs}
-	sums := []int{want.HostCount, want.OriginCount, want.QueuedURLs, want.AwaitingRevisit, want.ParkedURLs, want.KnownURLs}
+	sums := []int{want.HostCount, want.OriginCount, want.QueuedURLs, want.AwaitingRevisit,
+		want.ParkedURLs, want.KnownURLs}
 	if !slices.Equal(got, sums) || !maps.Equal(s.HostsByState, want.HostsByState) {
 		t.Errorf("stats %v %v, want %v %v", got, s.HostsByState, sums, want.HostsByState)
 	}

@@ -82,7 +82,8 @@ type parsedOutputRecord struct {
 
 // forEachOutputPage reads one file of output and calls do, with a hash of the body, for each page
 // that has a body. It skips invalid lines: the last line of a killed crawl may be cut.
-func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, parsedOutputRecord, uint64)) error {
+func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
+	do func(decorum.URL, parsedOutputRecord, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -111,10 +112,13 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 // AnalyzeParams analyzes the output in the file with that name and in its rotated files. onlyHost
 // limits the analysis to one host; "" means all hosts.
 func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnalysis, error) {
-	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
+	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](),
+		variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
 		evidence: map[queryParamLocation]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
 	for _, do := range []func(decorum.URL, parsedOutputRecord, uint64){s.countPage, s.comparePage} {
-		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
+		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error {
+			return s.forEachOutputPage(ctx, r, do)
+		}); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}
@@ -187,7 +191,8 @@ func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord, ha
 
 // compareVariants compares u with the page without the parameter, and with an earlier page that has
 // another value of it.
-func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
+func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u decorum.URL, urlWithout,
+	name string, hash uint64) {
 	if pageWithoutParam, ok := s.pagesByURL.values[hashForSample(urlWithout)]; ok {
 		evidence.addBodyComparison(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
 	}
@@ -259,7 +264,8 @@ func withoutParam(page, query, name string) string {
 
 // favorsDropping reports whether the evidence is strong enough to suggest removing the parameter.
 func (at *QueryParamEvidence) favorsDropping() bool {
-	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam, at.DifferentBodyPairs+at.CanonicalsWithParam
+	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam,
+		at.DifferentBodyPairs+at.CanonicalsWithParam
 	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
 }
 
@@ -277,8 +283,10 @@ func (at *QueryParamEvidence) merge(more *QueryParamEvidence) {
 // Report returns the suggestions of the analysis. It merges the places of a host's parameter unless
 // one of them has evidence against removing it; then each place is a suggestion by itself.
 func (s *QueryParamAnalysis) Report() *QueryParamReport {
-	r := &QueryParamReport{PagesWithBody: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
-		Suggestions: []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{}}
+	r := &QueryParamReport{PagesWithBody: s.pageCount,
+		SampledOneIn:  max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()),
+		SkippedParams: s.skippedParamCount,
+		Suggestions:   []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{}}
 	// Find the parameters with evidence against removing them in some place.
 	merged := map[queryParamLocation]*QueryParamSuggestion{}
 	isMixed := map[queryParamLocation]bool{}
@@ -317,7 +325,8 @@ func (s *QueryParamAnalysis) Report() *QueryParamReport {
 		}
 	}
 	slices.SortFunc(r.HostDuplicates, func(a, b *HostDuplicates) int {
-		return cmp.Or(cmp.Compare(b.DuplicateBodies+b.CanonicalElsewhere, a.DuplicateBodies+a.CanonicalElsewhere), strings.Compare(a.Host, b.Host))
+		return cmp.Or(cmp.Compare(b.DuplicateBodies+b.CanonicalElsewhere, a.DuplicateBodies+a.CanonicalElsewhere),
+			strings.Compare(a.Host, b.Host))
 	})
 	return r
 }
@@ -357,8 +366,10 @@ func (m QueryParamSuggestion) compare(n QueryParamSuggestion) int {
 		}
 		return 0
 	}
-	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.SameBodyPairs+n.CanonicalsWithoutParam, m.SameBodyPairs+m.CanonicalsWithoutParam),
-		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.PathPrefix, n.PathPrefix))
+	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.SameBodyPairs+n.CanonicalsWithoutParam,
+		m.SameBodyPairs+m.CanonicalsWithoutParam),
+		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter),
+		strings.Compare(m.PathPrefix, n.PathPrefix))
 }
 
 // commonDirectory returns the longest directory that contains directories a and b.

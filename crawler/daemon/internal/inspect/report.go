@@ -108,7 +108,8 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 	}
 	s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
-	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
+	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost),
+		slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
 	return err
 }
 

@@ -25,7 +25,8 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), AsOf: time.Now(),
+	q := &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})),
+		AsOf:  time.Now(),
 		Scope: func() *frontier.Scope { return nil }}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {

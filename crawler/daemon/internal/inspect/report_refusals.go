@@ -100,7 +100,9 @@ func (q *Inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origi
 // ParkedReason returns why e is parked, and the URL that the crawl would request. It checks what the
 // crawl checks before a visit, in the same order: the scope, then evaluate, the rules of the origin,
 // which is nil if the rules are unknown.
-func (q *Inspector) ParkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
+func (q *Inspector) ParkedReason(
+	e storage.Entry, evaluate func(decorum.URL) robots.Verdict,
+) (decorum.URL, api.RefusalSummary) {
 	if e.UseUncleanedURL {
 		e.URL = e.UncleanedURL
 	}
@@ -115,7 +117,10 @@ func (q *Inspector) ParkedReason(e storage.Entry, evaluate func(decorum.URL) rob
 		return e.URL, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}
 	}
 	if v.Group == string(aiuse.InTDMRep) {
-		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: aiuse.TDMRepURL(e.URL.Origin()).String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
+		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep,
+			RuleFileURL: aiuse.TDMRepURL(e.URL.Origin()).String(),
+			Rule:        plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
 	}
-	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
+	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(),
+		Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
 }

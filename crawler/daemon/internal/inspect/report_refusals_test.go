@@ -23,7 +23,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	rs.AddURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: 1}, u)
 	list := rs.Sorted()
-	if len(list) != maxRulesPerHost+1 || list[0].URLCount != 2*maxRulesPerHost || list[0].Rule != "other rules" || list[1].URLCount != 2 {
+	if len(list) != maxRulesPerHost+1 || list[0].URLCount != 2*maxRulesPerHost ||
+		list[0].Rule != "other rules" || list[1].URLCount != 2 {
 		t.Errorf("%d reasons, first %+v, %+v", len(list), list[0], list[1])
 	}
 }
@@ -46,13 +47,19 @@ func TestWhyParked(t *testing.T) {
 		evaluate func(decorum.URL) robots.Verdict
 		want     api.RefusalSummary
 	}{
-		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: ParkedByScope, Rule: "another host than the seeds'"}},
+		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check,
+			api.RefusalSummary{RefusedBy: ParkedByScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
-			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid"), UseUncleanedURL: true}, rules.Check,
-			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
-		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}},
+			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt",
+				Rule: "disallow: /no", RuleLine: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid"),
+			UseUncleanedURL: true}, rules.Check,
+			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt",
+				Rule: "disallow: /no", RuleLine: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid")}, rules.Check,
+			api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/no")}, nil,
+			api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}},
 	} {
 		if _, got := q.ParkedReason(tt.entry, tt.evaluate); got != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)

@@ -31,7 +31,8 @@ func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 		SHA256: status.SHA256, CrawlDelay: api.Milliseconds(crawlDelay), MainMirror: mainMirror}
 	// While the gate postpones visits to the origin, no expiry applies.
 	if postponed != nil {
-		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
+		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason),
+			postponed.Until
 	} else if status.Outcome != gate.OutcomeUnknown {
 		f.ExpiresAt = expiresAt
 	}
@@ -39,7 +40,8 @@ func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 		f.Sitemaps = append(f.Sitemaps, u.String())
 	}
 	for _, v := range versions {
-		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Size, FirstFetchedAt: v.FirstSeen, FinalURL: v.RedirectedTo})
+		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Size,
+			FirstFetchedAt: v.FirstSeen, FinalURL: v.RedirectedTo})
 		if v.SHA256 == f.SHA256 {
 			f.Bytes, f.FinalURL = v.Size, v.RedirectedTo
 		}
@@ -51,7 +53,8 @@ func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 // version, or "" for the current one. Of an earlier version it returns the text and the time of its
 // first fetch, without the fields that only the current version has. It returns an error of kind
 // NotFound if the robots.txt was never fetched or the version is not stored.
-func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
+func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin,
+	version string) (*api.RobotsFile, error) {
 	f, err := q.RobotsFileInfo(ctx, o)
 	switch {
 	case err != nil:

@@ -75,7 +75,8 @@ func (c *RunningCrawl) FrontierStats(ctx context.Context) (s *api.FrontierStats,
 }
 
 // FrontierURLs implements api.Inspector.
-func (c *RunningCrawl) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
+func (c *RunningCrawl) FrontierURLs(ctx context.Context,
+	query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
 	return streamInspection(ctx, c, (*Inspector).FrontierURLs, query)
 }
 
@@ -148,7 +149,8 @@ func (c *RunningCrawl) AddURLs(ctx context.Context, lines iter.Seq2[string, erro
 
 // enqueueURLs queues entries. It gets the engine again for each batch, because the project file may
 // change while a long list arrives.
-func (c *RunningCrawl) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
+func (c *RunningCrawl) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error),
+	entries []storage.Entry) (added int, err error) {
 	err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
 		added, err = e.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
 		if added > 0 && c.URLsAdded != nil {

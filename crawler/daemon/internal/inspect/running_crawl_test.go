@@ -18,7 +18,8 @@ func TestRunningCrawlFails(t *testing.T) {
 				t.Error("the panic was lost")
 			}
 		}()
-		broken := &RunningCrawl{WithEngine: func(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
+		broken := &RunningCrawl{WithEngine: func(ctx context.Context,
+			do func(context.Context, *engine.Engine) error) error {
 			return do(ctx, nil)
 		}}
 		for range broken.FrontierURLs(t.Context(), api.FrontierURLQuery{}) {
@@ -28,8 +29,12 @@ func TestRunningCrawlFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	want := errors.New("closed")
-	closed := &RunningCrawl{WithEngine: func(context.Context, func(context.Context, *engine.Engine) error) error { return want }}
-	if err := closed.Report(ctx, api.ReportQuery{}, func(*api.StreamedReport) error { return nil }); !errors.Is(err, want) {
+	closed := &RunningCrawl{WithEngine: func(context.Context, func(context.Context, *engine.Engine) error) error {
+		return want
+	}}
+	if err := closed.Report(ctx, api.ReportQuery{}, func(*api.StreamedReport) error {
+		return nil
+	}); !errors.Is(err, want) {
 		t.Errorf("the report ends with %v", err)
 	}
 	for _, err := range closed.LedgerRecords(ctx, api.LedgerQuery{}) {

@@ -36,7 +36,8 @@ func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05
 
 // RuleText describes the rule that decided v, with its line and group.
 func RuleText(v robots.Verdict) string {
-	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line, plaintext.ReplaceControlChars(v.Group))
+	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line,
+		plaintext.ReplaceControlChars(v.Group))
 }
 
 // StateNames lists the names of the states of a URL in the API and in commands.
