@@ -143,7 +143,8 @@ func TestRevisitDelays(t *testing.T) {
 	// 4 days / -ln(4.5/8.5).
 	plan := adaptive.Plan(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
 	page, delay := plan.Summary, plan.Delay
-	if want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle))); (delay - want).Abs() > time.Microsecond {
+	want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle)))
+	if (delay - want).Abs() > time.Microsecond {
 		t.Errorf("rests %v, want %v", delay, want)
 	}
 	if again := adaptive.DelayAfterFailure(page); again != delay {

@@ -134,7 +134,8 @@ func TestRepeats(t *testing.T) {
 		for maxRepeats := 1; maxRepeats <= 5; maxRepeats++ {
 			cfg := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxPathRepeats: maxRepeats}
 			err := frontier.NewScope(cfg, nil).Check(u)
-			if refused := err != nil && frontier.RefusalReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > maxRepeats) || refused != (err != nil) {
+			refused := err != nil && frontier.RefusalReasonOf(err) == frontier.RepeatedPath
+			if refused != (tt.times > maxRepeats) || refused != (err != nil) {
 				t.Errorf("%s with MaxPathRepeats %d: %v, want it to count as %d times",
 					tt.path, maxRepeats, err, tt.times)
 			}

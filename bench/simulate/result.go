@@ -29,7 +29,8 @@ var cpuMicros = struct{ changeRead, leaseQuery, leasedURL, ack, add, addedURL, n
 
 // total returns the number of calls.
 func (l *redisScriptCallCounts) total() int {
-	return l.changeCountReads + l.leaseQueries + l.emptyLeases + l.nonEmptyLeases + l.acks + l.adds + l.notes + l.renewals
+	return l.changeCountReads + l.leaseQueries + l.emptyLeases + l.nonEmptyLeases +
+		l.acks + l.adds + l.notes + l.renewals
 }
 
 // totalCPUMicros returns the CPU time of the calls, in microseconds.

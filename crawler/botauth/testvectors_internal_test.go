@@ -50,8 +50,9 @@ func TestSignatureVectors(t *testing.T) {
 		}, signatureParams("").addTime("created", time.Unix(1735689600, 0)).addString("keyid",
 			exampleKeyID).addString("alg", "ed25519").
 			addTime("expires", time.Unix(4889289600, 0)).
-			addString(
-				"nonce", "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==").addString("tag", "web-bot-auth"),
+			addString("nonce",
+				"n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==").
+			addString("tag", "web-bot-auth"),
 			":RdNFx5Bj6au3YgAMQL/RzmUlZE8QZLIaXGRpw985hWnwPfMxT228NMk6ehRS1PSl4e8PhbNZACSanGdhEwYCCg==:"},
 	} {
 		if _, got := k.sign(tt.covered, tt.params); got != tt.want {
@@ -72,7 +73,8 @@ func TestDirectoryVector(t *testing.T) {
 	_, got := k.sign([]component{{`"@authority";req`, "signature-agent.test"}, {`"content-digest"`, digest}},
 		signatureParams("").addTime("created", time.Unix(1735689600, 0)).addTime("expires", time.Unix(4889289600, 0)).
 			addString("keyid", k.ID()).addString("tag", "http-message-signatures-directory"))
-	if want := ":l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/UMkBxsigzChM1Gpz7gOVBg==:"; got != want {
+	want := ":l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/UMkBxsigzChM1Gpz7gOVBg==:"
+	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -154,7 +154,11 @@ func TestSimulate(t *testing.T) {
 			var all forecast.Result
 			last := noon
 			for _, h := range tallies {
-				all.Pages, all.RobotsRefetchRequests, all.TDMRepRefetchRequests, all.PagesLeft, all.Bytes = all.Pages+h.Pages, all.RobotsRefetchRequests+h.RobotsRefetchRequests, all.TDMRepRefetchRequests+h.TDMRepRefetchRequests, all.PagesLeft+h.PagesLeft, all.Bytes+h.Bytes
+				all.Pages += h.Pages
+				all.RobotsRefetchRequests += h.RobotsRefetchRequests
+				all.TDMRepRefetchRequests += h.TDMRepRefetchRequests
+				all.PagesLeft += h.PagesLeft
+				all.Bytes += h.Bytes
 				if h.LastVisitEnd.After(last) {
 					last = h.LastVisitEnd
 				}

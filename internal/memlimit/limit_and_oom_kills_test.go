@@ -50,7 +50,8 @@ var limitTests = []struct {
 		"sys/fs/cgroup/memory.events": "oom_kill 0\n",
 	}, 512 << 20, Cgroup, 0},
 	{"version 1, nested", map[string]string{
-		"proc/self/cgroup":                                  "9:name=systemd:/\n4:memory:/p:q/r\n1:cpu,cpuacct:/elsewhere\n0::/\n",
+		"proc/self/cgroup": "9:name=systemd:/\n4:memory:/p:q/r\n" +
+			"1:cpu,cpuacct:/elsewhere\n0::/\n",
 		"proc/self/mountinfo":                               mountCPU + mountV1,
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":        noLimitV1,
 		"sys/fs/cgroup/memory/p:q/memory.limit_in_bytes":    "536870912\n",

@@ -82,7 +82,8 @@ func TestDelayAfterFailedWritesGrows(t *testing.T) {
 		{time.Minute, time.Minute, time.Minute},
 	} {
 		if got := nextRetryDelay(tt.last, tt.flushEvery); got != tt.want {
-			t.Errorf("after a delay of %v, with FlushEvery %v, the next is %v, want %v", tt.last, tt.flushEvery, got, tt.want)
+			t.Errorf("after a delay of %v, with FlushEvery %v, the next is %v, want %v", tt.last,
+				tt.flushEvery, got, tt.want)
 		}
 	}
 }

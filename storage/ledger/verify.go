@@ -187,7 +187,8 @@ func (v *verifier) checkSegment(s *segment) {
 	err := s.forEachLine(v.dir, func(number int, line []byte) error {
 		v.position.Line = number
 		v.checkLine(line)
-		if v.report.StoppedAtFaultLimit = v.report.UnlistedFindings+v.report.UnlistedWarnings > maxUnlistedFindings; v.report.StoppedAtFaultLimit {
+		unlisted := v.report.UnlistedFindings + v.report.UnlistedWarnings
+		if v.report.StoppedAtFaultLimit = unlisted > maxUnlistedFindings; v.report.StoppedAtFaultLimit {
 			return errStopReading
 		}
 		return nil

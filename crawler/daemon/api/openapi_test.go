@@ -189,11 +189,15 @@ func TestDocumentHasComments(t *testing.T) {
 		t.Errorf("the description of delay_ms is %q", got)
 	}
 	s.schemaOf(reflect.TypeFor[Host]())
-	if got := s.components["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
+	descriptionOf := func(component, property string) any {
+		return s.components[component]["properties"].(schema)[property].(schema)["description"]
+	}
+	if got := descriptionOf("Host", "coverage"); got != "done / (known - out_of_scope)" {
 		t.Errorf("the description of coverage is %q", got)
 	}
 	s.schemaOf(reflect.TypeFor[aiuse.Signal]())
-	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "its line number in the file, from 1; 0 if it is not from a file" {
+	want := "its line number in the file, from 1; 0 if it is not from a file"
+	if got := descriptionOf("robots.Signal", "line"); got != want {
 		t.Errorf("the description of line is %q", got)
 	}
 	if got := s.components["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {

@@ -261,7 +261,8 @@ func TestProjectFile(t *testing.T) {
 // A percent-encoded origin in the path reaches the daemon decoded.
 func TestRobotsOrigin(t *testing.T) {
 	d := &fakeDaemon{}
-	testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com%3A8080?version=ab12"}.withToken(readToken).sendTo(newServer(t, d))
+	testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com%3A8080?version=ab12"}.
+		withToken(readToken).sendTo(newServer(t, d))
 	if calls := d.recordedCalls(); !slices.Equal(calls, []string{"robots http://example.com:8080 ab12"}) {
 		t.Errorf("the daemon received the calls %q", calls)
 	}
@@ -270,7 +271,8 @@ func TestRobotsOrigin(t *testing.T) {
 // The parameter against names the version that the answer's diff starts from.
 func TestRobotsAgainst(t *testing.T) {
 	d := &fakeDaemon{fillsFields: true}
-	w := testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com?version=new&against=old"}.withToken(readToken).sendTo(newServer(t, d))
+	path := "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com?version=new&against=old"
+	w := testRequest{method: "GET", path: path}.withToken(readToken).sendTo(newServer(t, d))
 	var file RobotsFile
 	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || file.Diff == nil || len(file.Diff.Lines) != 1 {
 		t.Errorf("the answer is %s, %v", w.Body, err)

@@ -117,7 +117,8 @@ func TestImagesOverSockets(t *testing.T) {
 	for fields, want := range map[string]string{
 		"discover: {}":             "/ 49, /page 6",
 		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
-		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
+		"discover: {images: true, max_links: 2}\n" +
+			"fetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
 	} {
 		v := daemontest.NewWebFixture(t, site)
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")

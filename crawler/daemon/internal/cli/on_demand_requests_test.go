@@ -84,7 +84,8 @@ func TestRequestsOfCommandsThatAsk(t *testing.T) {
 	projectFile := testfile.Write(t, "project.yaml",
 		"agent: {contact: mailto:bot@example.com}\nseeds: [http://a.test/]\n"+
 			"store: {path: "+t.TempDir()+
-			"}\npoliteness: {delay: 10ms}\nrobots: {purpose: [ai-train]}\nfetch: {allow_private: true, connect_to: [\"::"+addr+"\"]}\n")
+			"}\npoliteness: {delay: 10ms}\nrobots: {purpose: [ai-train]}\n"+
+			"fetch: {allow_private: true, connect_to: [\"::"+addr+"\"]}\n")
 	fetchFlags := []string{"--allow-private", "--connect-to=::" + addr}
 	for _, tt := range []struct {
 		name string

@@ -83,7 +83,9 @@ func (c *MultiProcessCoordinator) notifyIfLimitCountsReset(renewed bool) {
 // is the only user of c.
 func (c *MultiProcessCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
-	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.pagesGrantedSinceJoin, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
+	c.heartbeatToSend.TotalWantedPages = 0
+	c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin = 0, 0
+	c.pagesGrantedSinceJoin, c.visitedPagesAtLastHeartbeat = 0, 0
 }
 
 // StartHeartbeats starts a goroutine that sends heartbeats until stopReporting is called. It calls stop

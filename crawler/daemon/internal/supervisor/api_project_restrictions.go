@@ -107,7 +107,8 @@ func (l *projectLoader) checkProjectConfinement(name string, p project.Project,
 		if f.isSet {
 			return project.NewFieldProblem(f.field,
 				"may reach into private networks, which a project that comes by the API may not; "+
-					"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.ProjectFilesDir)
+					"leave it out, start the daemon with --api-private-networks, "+
+					"or put the project file into %s by hand", c.ProjectFilesDir)
 		}
 	}
 	return nil
