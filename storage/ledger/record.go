@@ -73,7 +73,7 @@ const (
 type Request struct {
 	URL    string `json:"url"`
 	Method string `json:"method,omitempty"` // empty means GET
-	Kind   string `json:"kind"`             // one of the Kind constants
+	Kind   string `json:"kind"`             // page, sitemap, robots.txt or tdmrep.json: see KindPage
 	// Origin is the origin whose robots.txt allows the request, or, with KindRobotsTXT, the
 	// origin for which the file is fetched.
 	Origin    string `json:"origin"`
