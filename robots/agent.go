@@ -17,6 +17,8 @@ type Agent struct {
 	// indexingPreset names the preset whose rules decide whether pages that this agent fetches are
 	// indexed (EXC-06). Empty: the agent's own rules decide.
 	indexingPreset string
+	// isYandexRobot gives the agent the wider token "yandex" in the Yandex dialect (SYS-07).
+	isYandexRobot bool
 }
 
 // NewAgent returns the agent with the given product token and wider tokens. It returns an error if a
@@ -37,23 +39,28 @@ func NewAgent(token string, fallbacks ...string) (Agent, error) {
 // A preset is the agent of a well-known crawler with the wider tokens that its operator documents
 // (the SYS requirements). The case of its name does not matter. The allow and disallow lines for "*"
 // do not bind the presets YandexDirect and YandexCalendar, which fetch for other purposes than
-// indexing; for them, Verdict.DisallowedForMainRobot reports that a page must not be indexed. The
-// GoogleOSS dialect has no presets.
+// indexing; for them, Verdict.DisallowedForMainRobot reports that a page must not be indexed. In the
+// Yandex dialect, another agent whose token begins with "yandex" has the wider token "yandex", if no
+// fallbacks are given. The GoogleOSS dialect has no presets.
 func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, error) {
 	if a, ok := presetAgents[strings.ToLower(token)]; ok && len(fallbacks) == 0 && d != GoogleOSS {
 		return a, nil
+	}
+	if d == Yandex && len(fallbacks) == 0 && isYandexRobotName(token) {
+		fallbacks = []string{yandexFamilyToken}
 	}
 	return NewAgent(token, fallbacks...)
 }
 
 // AgentFromName returns the agent of another operator's crawler: the preset of that name if there is
 // one, otherwise an agent whose only token is the part of name that counts in a user-agent line. Such
-// tokens may have digits (AGENT-02). A crawl makes its own agent with NewAgent or PresetOrNewAgent.
-// The GoogleOSS dialect compares the whole name and has no presets.
+// tokens may have digits (AGENT-02). If the name begins with "yandex", the agent also has the wider
+// token "yandex" in files of the Yandex dialect (SYS-07). A crawl makes its own agent with NewAgent or
+// PresetOrNewAgent. The GoogleOSS dialect compares the whole name and has no presets.
 func AgentFromName(name string) Agent {
 	a, ok := presetAgents[strings.ToLower(name)]
 	if t := syntax.LeadingToken(name); !ok && t != "" {
-		a.tokens = []string{t}
+		a.tokens, a.isYandexRobot = []string{t}, isYandexRobotName(t)
 	}
 	a.givenName = name
 	return a

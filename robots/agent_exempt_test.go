@@ -88,6 +88,10 @@ func TestConfigured(t *testing.T) {
 		{Google, "YandexDirect", "yandex", "yandex", false},
 		{Google, "YandexBot", "", "yandex", false},
 		{Yandex, "YandexDirect", "", "yandex", true},
+		{Yandex, "YandexImages", "", "yandex", false},
+		{Yandex, "yandeximages", "other", "other", false},
+		{Yandex, "NotYandex", "", "", false},
+		{Google, "YandexImages", "", "", false},
 		{GoogleOSS, "YandexDirect", "", "", false},
 	} {
 		a, err := PresetOrNewAgent(test.dialect, test.token, strings.Fields(test.wider)...)

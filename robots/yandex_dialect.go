@@ -25,19 +25,31 @@ func invertEmptyRule(l syntax.Line) syntax.Line {
 	return l
 }
 
+// yandexFamilyToken is the token of the record for all robots of Yandex.
+const yandexFamilyToken = "yandex"
+
 // yandexMatchRank returns the rank of a user-agent value for a in the Yandex dialect: a value names
 // the agent if it contains one of its tokens, and all agents if it contains "*" (AGENT-09 to
-// AGENT-12).
+// AGENT-12). A value with the token of Yandex's family ranks between the two for a robot of Yandex.
 func (a Agent) yandexMatchRank(value string) agentRank {
 	for i, t := range a.tokens {
 		if containsAgentToken(value, t) {
 			return agentRank(i)
 		}
 	}
+	next := agentRank(len(a.tokens))
+	if a.isYandexRobot && containsAgentToken(value, yandexFamilyToken) {
+		return next
+	}
 	if strings.Contains(value, "*") && !a.ignoresStarRules {
-		return agentRank(len(a.tokens))
+		return next + 1
 	}
 	return rankNoMatch
+}
+
+// isYandexRobotName reports whether a product token begins with that of Yandex's family, in any case.
+func isYandexRobotName(token string) bool {
+	return len(token) >= len(yandexFamilyToken) && strings.EqualFold(token[:len(yandexFamilyToken)], yandexFamilyToken)
 }
 
 // containsAgentToken reports whether value contains token, in any case. A letter or digit after the

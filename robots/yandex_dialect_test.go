@@ -63,6 +63,8 @@ func TestYandexRank(t *testing.T) {
 		{"AGENT-12", "anybot", []string{"anybot*", "SomeBot*"}, []string{"SomeBot"}},
 		{"SYN-19", "", []string{"*"}, []string{"", "x"}},
 		{"SYS-07", "Yandex", []string{"Yandex", "*"}, []string{"YandexBot"}},
+		{"SYS-07", "YandexImages", []string{"YandexImages/3.0", "YANDEX", "*"}, []string{"YandexBot"}},
+		{"SYS-07", "NotYandex", []string{"NotYandex", "*"}, []string{"Yandex"}},
 		{"SYS-09", "YandexDirect", []string{"YandexDirect", "Yandex*"},
 			[]string{"*", "YandexBot", "YandexDirectFetcher"}},
 		{"SYS-10", "YandexCalendar", []string{"YandexCalendar", "Yandex"}, []string{"*", "SomeBot*"}},
