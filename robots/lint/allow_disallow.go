@@ -73,8 +73,14 @@ func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) 
 	l.winningLines[rl.Line] = true
 	path := pattern.SamplePath("x")
 	best := set.DecidingRule(path)
-	if allowed := best == nil || best.Allow; allowed != l.parsed1994File.allows(token, path) {
-		l.original1994Findings[original1994ReasonIndex(rl)].addOccurrence(&l.lines[rl.Line-1])
+	if allowed := best == nil || best.Allow; allowed == l.parsed1994File.allows(token, path) {
+		return
+	}
+	// Other findings report a plain rule that is in no group of the 1994 standard (LINT-02), in a
+	// repeated one (GRP-06), or in the same group, where another rule makes the difference.
+	reason := original1994ReasonIndex(rl)
+	if reason != lastOriginal1994Reason || l.parsed1994File.isInAnotherRecord(rl.Line, token) {
+		l.original1994Findings[reason].addOccurrence(&l.lines[rl.Line-1])
 	}
 }
 
@@ -103,6 +109,7 @@ func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Find
 	if best == nil || best == rl {
 		return Finding{}, false
 	}
+	isPlainer := isReadByMoreCrawlers(rl.Path(), best.Path())
 	f := Finding{rl.Line, Warning, "PREC-01", fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)),
 		fmt.Sprintf("wherever it matches, %q on line %d matches too and wins",
 			truncateForMessage(best.Text), best.Line),
@@ -112,8 +119,20 @@ func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Find
 		f.Severity, f.Code, f.Advice = Error, "PREC-02", "make it longer than the other rule, or remove one of them"
 	case best.Length == rl.Length:
 		f.Severity, f.Code, f.Message = Hint, "PREC-09", fmt.Sprintf("%q is there already", truncateForMessage(rl.Text))
+		if isPlainer {
+			f.Advice = fmt.Sprintf("remove line %d: more crawlers can read this one", best.Line)
+		}
+	case isPlainer:
+		return Finding{}, false // it is for the crawlers that cannot read the other rule
 	}
 	return f, true
+}
+
+// isReadByMoreCrawlers reports whether some crawlers can read path and not other: those that know no
+// wildcards, or no path that begins with "*" (SYN-11).
+func isReadByMoreCrawlers(path, other string) bool {
+	hasWildcard := func(p string) bool { return strings.Contains(p, "*") || strings.HasSuffix(p, "$") }
+	return !hasWildcard(path) && hasWildcard(other) || path[0] == '/' && other[0] == '*'
 }
 
 // original1994Reasons are the reasons why a robot of the 1994 standard reads a rule differently. The
@@ -124,6 +143,9 @@ var original1994Reasons = [...]struct{ requirement, message, advice string }{
 	{"COMPAT-03", "$ at the end of a path marks its end", "such robots read it as a character"},
 	{"COMPAT-04", "the rule is read in another group", "put blank lines between groups and nowhere else"},
 }
+
+// lastOriginal1994Reason is the index of the reason for a rule that has none of the others.
+const lastOriginal1994Reason = len(original1994Reasons) - 1
 
 // original1994ReasonIndex returns the index of the first reason that applies to the rule.
 func original1994ReasonIndex(r *match.Rule) int {

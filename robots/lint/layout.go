@@ -8,7 +8,8 @@ func (l *linter) lintLayout() {
 	var inside, missing, misplaced repeatedFinding
 	var before *lintLine // the last line with a colon
 	blanks := 0          // the number of blank lines after before
-	hasRule := false     // the group has a rule
+	sawAgentLine := false
+	hasRule := false // the group has a rule
 	for i := range l.lines {
 		s := &l.lines[i]
 		switch {
@@ -24,8 +25,9 @@ func (l *linter) lintLayout() {
 			if before == nil || !before.isUserAgent() {
 				hasRule = false
 			}
+			sawAgentLine = true
 		case s.isRule():
-			if blanks > 0 && before != nil && (before.isUserAgent() || before.isRule()) {
+			if blanks > 0 && sawAgentLine {
 				inside.addOccurrence(s)
 			}
 			hasRule = true

@@ -105,6 +105,14 @@ func (l *linter) lintUserAgent(s *lintLine) {
 	case s.value == "":
 		l.addFinding(s.number, Error, "SYN-19", "user-agent without a name", "it names no crawler",
 			"\"*\" means all crawlers")
+	case l.usesYandexDialect() && token == "" && strings.ContainsAny(s.value, "*"+letters):
+		l.addFinding(s.number, Hint, "AGENT-02", fmt.Sprintf("user-agent %q does not begin with a name",
+			truncateForMessage(s.value)), "Yandex looks for names and \"*\" anywhere in it; Google finds no name",
+			"write only the name that the crawler documents")
+	case strings.HasPrefix(s.value, "* "), strings.HasPrefix(s.value, "*\t"):
+		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q is more than \"*\"",
+			truncateForMessage(s.value)), "Google's parser reads it as \"*\"; to other crawlers it names no crawler",
+			"\"*\" alone means all crawlers; a comment begins with #")
 	case token == "":
 		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q does not begin with a name",
 			truncateForMessage(s.value)), "it names no crawler",
@@ -112,8 +120,24 @@ func (l *linter) lintUserAgent(s *lintLine) {
 	default:
 		l.addFinding(s.number, Hint, "AGENT-02",
 			fmt.Sprintf("user-agent %q is more than a name", truncateForMessage(s.value)),
-			fmt.Sprintf("Google reads it as %q", token), "a line for each name")
+			effectOfToken(truncateForMessage(token)), "write only the name that the crawler documents")
 	}
+}
+
+// effectOfToken says how crawlers read a user-agent value with more text after token. In Google's
+// parser, as in RFC 9309, a name ends at the first digit; in the Google dialect it does not (AGENT-02).
+func effectOfToken(token string) string {
+	name := token
+	if i := strings.IndexAny(token, syntax.Digits); i >= 0 {
+		name = token[:i]
+	}
+	switch name {
+	case token:
+		return fmt.Sprintf("Google reads it as %q", token)
+	case "":
+		return fmt.Sprintf("crawlers that accept digits in a name read it as %q; Google's parser finds no name", token)
+	}
+	return fmt.Sprintf("Google's parser reads it as %q, crawlers that accept digits in a name as %q", name, token)
 }
 
 // lintRulePath checks the path of a rule.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
@@ -101,6 +102,12 @@ type Finding struct {
 	Advice   string   `json:"advice,omitempty"` // how to mend it
 }
 
+// PageURL is the address of docs/robots-lint.md, which has a section for each code.
+const PageURL = "https://" + decorum.ModulePath + "/blob/main/docs/robots-lint.md"
+
+// URL returns the address of the section about findings of this kind.
+func (f *Finding) URL() string { return PageURL + "#" + strings.ToLower(f.Code) }
+
 // A Severity says how much a finding matters. Higher values are worse.
 type Severity uint8
 
@@ -111,11 +118,21 @@ const (
 	Error                   // it does not work, or does the opposite
 )
 
+var severityNames = [...]string{Hint: "hint", Warning: "warning", Error: "error"}
+
+// ParseSeverity returns the severity called name: hint, warning or error. For other names it returns
+// an error that lists these.
+func ParseSeverity(name string) (Severity, error) {
+	if i := slices.Index(severityNames[:], name); i >= 0 {
+		return Severity(i), nil
+	}
+	return Hint, fmt.Errorf("%q is not one of hint, warning, error", name)
+}
+
 // String returns "hint", "warning" or "error".
 func (s Severity) String() string {
-	names := [...]string{"hint", "warning", "error"}
-	if int(s) < len(names) {
-		return names[s]
+	if int(s) < len(severityNames) {
+		return severityNames[s]
 	}
 	return fmt.Sprintf("Severity(%d)", uint8(s))
 }

@@ -48,7 +48,7 @@ func TestLint(t *testing.T) {
 			[]string{"3 error DELAY-11", "4 error DELAY-11"}},
 		{"GRP-04/empty group", star + "Disallow: /a\n\nUser-agent: bot", []string{"4 hint GRP-04"}},
 		{"GRP-06/listed twice", "User-agent: Bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b",
-			[]string{"4 warning GRP-06", "5 hint COMPAT-04"}},
+			[]string{"4 warning GRP-06"}},
 		{"GRP-12/before any group", "Disallow: /a\nDisallow: /b\n" + star + "Disallow: /c",
 			[]string{"1 error GRP-12", "3 hint LINT-02"}},
 		{"LINT-05/signals", star + "Content-Usage: /a train-ai=n\nContent-Signal: search\nDisallow: /a",
@@ -56,7 +56,11 @@ func TestLint(t *testing.T) {
 		{"HOST-10", star + "Disallow: /a\nHost: http://h", []string{"3 error HOST-10"}},
 		{"CLEAN-10", "Clean-param: sid /a?b", []string{"1 error CLEAN-10"}},
 		{"LINT-02/blank lines", "User-agent: bot\n\nDisallow: /a\n# why\n\nDisallow: /b\nUser-agent: x\nDisallow: /",
-			[]string{"3 hint COMPAT-04", "3 hint LINT-02", "7 hint LINT-02"}},
+			[]string{"3 hint LINT-02", "7 hint LINT-02"}},
+		{"LINT-02/blank line after a delay", star + "Crawl-delay: 1\n\nDisallow: /a",
+			[]string{"2 hint LINT-03", "4 hint LINT-02"}},
+		{"LINT-02/blank line before any group", "Sitemap: https://h/s.xml\n\nDisallow: /a",
+			[]string{"3 error GRP-12"}},
 		{"LINT-03/host on its own", star + "Disallow: /a\n\nHost: h.example", []string{"4 hint LINT-03"}},
 		{"LINT-04/delay ends no group", star + "Crawl-delay: 10\nUser-agent: badbot\nDisallow: /",
 			[]string{"2 warning LINT-04", "2 hint LINT-03", "3 hint LINT-02", "4 hint LINT-08"}},
@@ -66,6 +70,15 @@ func TestLint(t *testing.T) {
 		{"COMPAT-01", star + "Allow: /a/b\nDisallow: /a", []string{"2 hint COMPAT-01"}},
 		{"COMPAT-02", star + "Disallow: /*.php\nDisallow: /*.cgi\nDisallow: /x*", []string{"2 hint COMPAT-02"}},
 		{"COMPAT-03", star + "Disallow: /a$", []string{"2 hint COMPAT-03"}},
+		{"COMPAT-04/another group", "User-agent: a\nDisallow: /x\nUser-agent: b\nDisallow: /y",
+			[]string{"3 hint LINT-02", "4 hint COMPAT-04"}},
+		{"COMPAT-04/one group", star + "Disallow: /a\nAllow: /a$", []string{"3 hint COMPAT-01"}},
+		{"PREC-01/never wins", star + "Disallow: /a/*//*\nDisallow: /a/*/*/*",
+			[]string{"2 warning PREC-01", "3 hint COMPAT-02"}},
+		{"PREC-01/for crawlers without wildcards", star + "Disallow: /test/\nDisallow: */test/",
+			[]string{"3 hint COMPAT-02"}},
+		{"PREC-01/for crawlers without leading stars", star + "Disallow: /*/a/b\nDisallow: *a*/*b",
+			[]string{"2 hint COMPAT-02"}},
 		{"PREC-02/never wins", star + "Disallow: /a\nAllow: /a", []string{"2 error PREC-02", "3 hint COMPAT-01"}},
 		{"PREC-02/a longer one covers it", star + "Allow: *b\nDisallow: /*b",
 			[]string{"2 error PREC-02", "3 hint COMPAT-02"}},
@@ -128,12 +141,54 @@ func TestLintAdvises(t *testing.T) {
 		{"Disallow: ./a", `probably "disallow: /a"`},
 		{"Allow: http://h.example/a?b", `probably "allow: /a?b"`},
 		{"Crawl-delay: 0,5", "probably 0.5"},
+		{"Disallow: /x*", "remove it"},
 		{"Allow:", `probably "Allow: /"`},
 	} {
 		found := Check([]byte("User-agent: *\nDisallow: /x\n"+test.line), robots.ParseOptions{})
 		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Line == 3 && f.Advice == test.advice }) {
 			t.Errorf("%q: no advice %q in %+v", test.line, test.advice, found)
 		}
+	}
+}
+
+// TestLintKeepsThePlainRule: of two equal rules, the one that fewer crawlers can read is to go.
+func TestLintKeepsThePlainRule(t *testing.T) {
+	found := Check([]byte("User-agent: *\nDisallow: /a*\nDisallow: /a\n"), robots.ParseOptions{})
+	const want = "remove line 2: more crawlers can read this one"
+	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Line == 3 && f.Advice == want }) {
+		t.Errorf("no advice %q in %+v", want, found)
+	}
+}
+
+// TestLintOfUserAgents: what lint says about a name agrees with the google-oss dialect.
+func TestLintOfUserAgents(t *testing.T) {
+	for _, test := range []struct {
+		value, effect string
+		google        string // the agent that the group binds in google-oss; empty: none
+	}{
+		{"Bot/1.0", `Google reads it as "Bot"`, "bot"},
+		{"NaverBot-1.0",
+			`Google's parser reads it as "NaverBot-", crawlers that accept digits in a name as "NaverBot-1"`, "naverbot-"},
+		{"b2w/0.1", `Google's parser reads it as "b", crawlers that accept digits in a name as "b2w"`, "b"},
+		{"360Spider/1",
+			`crawlers that accept digits in a name read it as "360Spider"; Google's parser finds no name`, ""},
+		{"* all", `Google's parser reads it as "*"; to other crawlers it names no crawler`, "*"},
+		{"(all)", "it names no crawler", ""},
+	} {
+		body := []byte("User-agent: " + test.value + "\nDisallow: /\n")
+		found := Check(body, robots.ParseOptions{})
+		isExpected := func(f Finding) bool { return f.Code == "AGENT-02" && f.Effect == test.effect }
+		if !slices.ContainsFunc(found, isExpected) {
+			t.Errorf("%q: no effect %q in %+v", test.value, test.effect, found)
+		}
+		if got := strings.Join(robots.Parse(body, robots.GoogleOSS).AgentTokens(), " "); got != test.google {
+			t.Errorf("%q: google-oss reads %q, want %q", test.value, got, test.google)
+		}
+	}
+	found := Check([]byte("User-agent: (compatible; YandexBot)\nDisallow: /a\n"),
+		robots.ParseOptions{Dialect: robots.Yandex})
+	if len(found) != 1 || found[0].Severity != Hint || found[0].Code != "AGENT-02" {
+		t.Errorf("a value that names a crawler to Yandex: %+v", found)
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 
 // An original1994File is a file as a robot of the 1994 standard reads it. It serves to warn authors
 // (LINT-04); a crawl does not use it.
-type original1994File []original1994Record
+type original1994File struct {
+	records          []original1994Record
+	recordOfRuleLine map[int]int // by number of a disallow line that belongs to a record: its index in records
+}
 
 // An original1994Record is a record of the 1994 standard: agents and what they must not visit.
 type original1994Record struct {
@@ -22,16 +25,16 @@ type original1994Record struct {
 // of a comment do not, and a user-agent line after rules is ignored unless a blank line precedes it
 // (COMPAT-04, COMPAT-05).
 func parseOriginal1994(text string) original1994File {
-	var c original1994File
+	c := original1994File{recordOfRuleLine: make(map[int]int)}
 	var r original1994Record
 	hasRule := false // r has a rule, perhaps one without a path
 	endRecord := func() {
 		if len(r.agents) > 0 {
-			c = append(c, r)
+			c.records = append(c.records, r)
 		}
 		r, hasRule = original1994Record{}, false
 	}
-	for text != "" {
+	for number := 1; text != ""; number++ {
 		var raw string
 		raw, text = syntax.CutLine(text)
 		if strings.Trim(raw, syntax.BlankChars) == "" {
@@ -45,6 +48,7 @@ func parseOriginal1994(text string) original1994File {
 			r.agents = append(r.agents, l.Value)
 		case l.Field == syntax.Disallow && len(r.agents) > 0:
 			hasRule = true
+			c.recordOfRuleLine[number] = len(c.records) // where endRecord puts r
 			if l.Value != "" {
 				// "*" and "$" are ordinary characters (COMPAT-02, COMPAT-03).
 				r.disallowed = append(r.disallowed, match.CompileLiteral(l.Value))
@@ -71,10 +75,19 @@ func (c original1994File) allows(agent, path string) bool {
 // recordFor returns the first record that names the agent, nil if no record does.
 func (c original1994File) recordFor(agent string) *original1994Record {
 	named := func(value string) bool { return value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) }
-	for i := range c {
-		if slices.ContainsFunc(c[i].agents, named) {
-			return &c[i]
+	for i := range c.records {
+		if slices.ContainsFunc(c.records[i].agents, named) {
+			return &c.records[i]
 		}
 	}
 	return nil
+}
+
+// isInAnotherRecord reports whether the rule on line is in a record that does not name the agent. It
+// is false for a rule that is in no record, because of a blank line above it.
+func (c original1994File) isInAnotherRecord(line int, agent string) bool {
+	i, ok := c.recordOfRuleLine[line]
+	return ok && !slices.ContainsFunc(c.records[i].agents, func(value string) bool {
+		return strings.Contains(strings.ToLower(value), agent)
+	})
 }

@@ -110,7 +110,7 @@ func TestRobotsLintOfAHugeFile(t *testing.T) {
 	file := testfile.Write(t, "robots.txt", strings.Repeat(line, maxBytes/len(line)+2))
 	r := runCommand(t, "robots", "lint", file)
 	r.want(t, command.ExitCheckFailed, "the file has more than 500 KiB: Google ignores this line and all that follow")
-	if n := strings.Count(r.stdout, "\n"); n != 2 || strings.Contains(r.stdout, fmt.Sprint(maxBytes)) {
+	if n := strings.Count(r.stdout, "\n"); n != 3 || strings.Contains(r.stdout, fmt.Sprint(maxBytes)) {
 		t.Errorf("it says %s", r.stdout)
 	}
 }
@@ -118,19 +118,45 @@ func TestRobotsLintOfAHugeFile(t *testing.T) {
 func TestRobotsLint(t *testing.T) {
 	good := testfile.Write(t, "good.txt", "User-agent: *\nDisallow: /a\nDisallow:\n")
 	bad := testfile.Write(t, "bad.txt", "User-agent: *\nDissalow: /a\nDisallow: b\n")
-	runCommand(t, "robots", "lint", good).want(t, command.ExitDone, good+":3: hint: disallow without a path: ")
+	if r := runCommand(t, "robots", "lint", good); r.code != command.ExitDone ||
+		r.stdout != good+": 0 errors, 0 warnings; not shown: 1 hint (--level hint)\n" {
+		t.Errorf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	runCommand(t, "robots", "lint", "--level=hint", good).want(t, command.ExitDone,
+		good+":3: hint: disallow without a path: ", good+": 0 errors, 0 warnings, 1 hint\n",
+		"explained at https://github.com/decorum-crawler/decorum/blob/main/docs/robots-lint.md\n")
 	runCommand(t, "robots", "lint", bad).want(t, command.ExitCheckFailed,
 		bad+":2: error: unknown field \"dissalow\": crawlers ignore the line, some guess what is meant; probably "+
 			"\"disallow\" [SYN-08]\n",
-		bad+":3: error: the path does not begin with /")
+		bad+":3: error: the path does not begin with /", bad+": 2 errors, 0 warnings\n")
+	warned := testfile.Write(t, "warned.txt", "User-agent: *\nDisallow: /*b\nnonsense\n")
+	runCommand(t, "robots", "lint", warned).want(t, command.ExitCheckFailed,
+		warned+":3: warning: ", warned+": 0 errors, 1 warning; not shown: 1 hint (--level hint)\n")
+	runCommand(t, "robots", "lint", "--level=error", warned).want(t, command.ExitDone,
+		warned+": 0 errors; not shown: 1 warning, 1 hint (--level hint)\n")
+	runCommand(t, "robots", "lint", "--level=note", warned).want(t, command.ExitUsage,
+		`--level: "note" is not one of hint, warning, error`)
 	runCommand(t, "robots", "lint", "--json", bad).want(t, command.ExitCheckFailed,
-		`"line":2,"severity":"error","requirement":"SYN-08",`)
+		`"line":2,"severity":"error","requirement":"SYN-08",`, `/docs/robots-lint.md#syn-08"}`+"\n")
 	runCommand(t, "robots", "lint", "missing.txt").want(t, command.ExitFailed, "missing.txt: no such file")
 	runCommand(t, "robots", "lint").want(t, command.ExitUsage, "accepts 1 arg(s)")
 	runCommand(t, "robots", "lint", "--dialect=bing", good).want(t, command.ExitUsage,
 		`--dialect: "bing" is not one of google, yandex, google-oss`)
 	runCommand(t, "robots", "lint", "https://example.com/a/robots.txt").want(t, command.ExitUsage,
 		"is not the URL of a robots.txt")
+}
+
+func TestRobotsLintReadsStdin(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout),
+		Stderr: terminal.NewStatusLineWriter(&stderr)}}
+	root := a.newRootCommand()
+	root.SetIn(strings.NewReader("User-agent: *\nDissalow: /a\n"))
+	root.SetArgs([]string{"robots", "lint", "-"})
+	if code := command.PrintError(a.Stderr, root.Execute()); code != command.ExitCheckFailed ||
+		!strings.HasPrefix(stdout.String(), "stdin:2: error: unknown field \"dissalow\"") {
+		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	}
 }
 
 func TestRobotsLintFetches(t *testing.T) {

@@ -47,15 +47,20 @@ func originOfRobotsURL(argName, address string) (decorum.Origin, error) {
 // far more than a crawler reads, so that robots lint can report a file that is too large.
 const maxRobotsFileBytes = 32 * robots.MaxFileBytes
 
-// readRobotsFile reads the robots.txt in the file name. It cuts a file that is longer than
-// maxRobotsFileBytes at the end of a line.
+// readRobotsFile reads the robots.txt in the file name, as readRobotsText does.
 func readRobotsFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
 	}
 	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, maxRobotsFileBytes+1))
+	return readRobotsText(f)
+}
+
+// readRobotsText reads a robots.txt from in. It cuts a text that is longer than maxRobotsFileBytes at
+// the end of a line.
+func readRobotsText(in io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(in, maxRobotsFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
 	}
