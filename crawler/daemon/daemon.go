@@ -34,8 +34,8 @@ type PageHandlerRegistry interface {
 func Main(h PageHandlerRegistry) { cli.Main(h) }
 
 // Run runs the decorum command with args and the handlers of h, and returns its exit code, for a program
-// that continues afterwards. While it runs, an interrupt or SIGTERM stops the command. It leaves the
-// standard logger alone.
+// that continues afterwards. While it runs, an interrupt, SIGTERM or SIGHUP stops the command; decorum
+// serve reloads its project files at SIGHUP. It leaves the standard logger alone.
 func Run(h PageHandlerRegistry, args ...string) int { return cli.Run(h, args...) }
 
 // TuneGC makes the garbage collector run less often than Go's default, unless the environment sets GOGC.

@@ -19,7 +19,8 @@ project's seeds.
 
 The data directory (--data) holds the state of the crawl, so that --resume continues a
 crawl that was stopped or killed. Ctrl-C stops the crawl after the visits in flight
-have finished; a second one aborts them.
+have finished; a second one aborts them. The end of the terminal (SIGHUP) stops the
+crawl in the same way, unless nohup starts it.
 
 --dry-run fetches only robots.txt files and sitemaps, and tdmrep.json files if
 robots.purpose requires them, at the crawl's usual pace. It then prints a table that

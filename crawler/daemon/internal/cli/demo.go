@@ -70,7 +70,10 @@ func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error 
 	fmt.Fprintf(a.Stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s "+
 		"--allow-private --connect-to ::%s %s\n",
 		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlSettings.Seeds, " "))
-	<-a.Signals
+	select {
+	case <-a.Signals:
+	case <-a.Hangups:
+	}
 	if err := server.Close(); err != nil {
 		return err
 	}

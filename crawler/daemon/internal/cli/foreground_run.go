@@ -203,8 +203,10 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 }
 
 // handleSignals stops the crawl at the first signal, aborts the visits in flight at the second, and
-// ends the process at the third. It returns when ended is closed.
+// ends the process at the third. SIGHUP counts only as the first: both the shell and the kernel may
+// send it when a terminal closes. It returns when ended is closed.
 func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
+	hangups := a.Hangups
 	for _, onSignal := range []func(){
 		func() {
 			fmt.Fprintln(a.Stderr, "stopping: the visits in flight finish first; a second signal aborts them")
@@ -216,10 +218,12 @@ func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, 
 	} {
 		select {
 		case <-a.Signals:
-			onSignal()
+		case <-hangups:
 		case <-ended:
 			return
 		}
+		hangups = nil
+		onSignal()
 	}
 }
 

@@ -31,8 +31,9 @@ func Main(h engine.PageHandlerRegistry) {
 
 // Run runs the decorum command with args and the callbacks of h, and returns the exit code. It is
 // for programs that do more than this command: unlike Main it leaves the garbage collector and the
-// standard logger alone. While it runs, interrupts and SIGTERM stop the command instead of the
-// process.
+// standard logger alone. While it runs, interrupts, SIGTERM and SIGHUP stop the command instead of
+// the process; decorum serve reloads its project files at SIGHUP. If the process ignores SIGHUP, so
+// does the command.
 func Run(h engine.PageHandlerRegistry, args ...string) int { return runCommandLine(h, false, args) }
 
 // runCommandLine runs the command line args and returns the exit code. ownsProcess says that the
@@ -41,13 +42,18 @@ func runCommandLine(h engine.PageHandlerRegistry, ownsProcess bool, args []strin
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	hangups := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, so that the command outlives the terminal
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 	// The reader of standard output may exit. With SIGPIPE caught, the next write returns an error,
 	// which ends the crawl in order; uncaught, the signal would kill the process.
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
 	a := &program{ownsProcess: ownsProcess, Env: command.Env{Stdout: terminal.NewStickyErrorWriter(os.Stdout),
-		Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals,
+		Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals, Hangups: hangups,
 		Dependencies: engine.Dependencies{Handlers: h}}}
 	return a.main(args)
 }

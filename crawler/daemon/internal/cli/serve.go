@@ -32,7 +32,8 @@ with --api-private-networks. Files that you put into the directory yourself have
 neither restriction.
 
 The data directory (--data) holds all state. Ctrl-C or SIGTERM ends the daemon after
-the visits in flight have finished; a second signal aborts them.
+the visits in flight have finished; a second signal aborts them. At SIGHUP the daemon
+reads all project files again, also where the file system does not report changes.
 
 Exit codes: 1 failed, 2 wrong usage or configuration, 4 ended by a signal.`
 
@@ -95,6 +96,7 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	defer stop()
 	var background sync.WaitGroup
 	background.Go(func() { d.Run(ctx) })
+	background.Go(func() { a.reloadAtHangups(ctx, d) })
 	serveErr := make(chan error, 1)
 	background.Go(func() { serveErr <- g.Serve(ctx) })
 	var listenerErr error
@@ -108,6 +110,21 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	stop()
 	background.Wait()
 	return errors.Join(listenerErr, shutDownErr)
+}
+
+// reloadAtHangups reads the project files of d again at each SIGHUP, until ctx ends.
+func (a *program) reloadAtHangups(ctx context.Context, d *supervisor.Supervisor) {
+	for {
+		select {
+		case <-a.Hangups:
+		case <-ctx.Done():
+			return
+		}
+		a.Log.Info("SIGHUP: the project files are read again")
+		if _, err := d.ReloadProjects(ctx); err != nil { // it logs what becomes of each file
+			a.Log.Error("SIGHUP: no project is reloaded", "error", err)
+		}
+	}
 }
 
 // shutDown closes d after the visits in flight have finished. The next signal aborts them, and the

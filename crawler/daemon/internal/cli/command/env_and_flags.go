@@ -91,6 +91,7 @@ type Env struct {
 	Stdout  *terminal.StickyErrorWriter // standard output
 	Stderr  *terminal.StatusLineWriter  // standard error; logs and progress share it
 	Signals <-chan os.Signal            // interrupts and SIGTERM
+	Hangups <-chan os.Signal            // SIGHUP, unless the process ignored it at its start
 	engine.Dependencies
 }
 
@@ -103,6 +104,8 @@ func (e *Env) WithSignalCancel(ctx context.Context) (context.Context, func()) {
 	listening.Go(func() {
 		select {
 		case <-e.Signals:
+			stop(engine.ErrInterrupted)
+		case <-e.Hangups:
 			stop(engine.ErrInterrupted)
 		case <-ctx.Done():
 		}

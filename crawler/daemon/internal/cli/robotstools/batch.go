@@ -69,7 +69,8 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 				return err
 			}
 			defer in.Close()
-			signal.Reset(os.Interrupt, syscall.SIGTERM) // the command has nothing to clean up: let signals kill it
+			// The command has nothing to clean up: let signals kill it.
+			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			return evaluateBatch(in, env.Stdout, newBatchEvaluator(d, agent))
 		},
 	}

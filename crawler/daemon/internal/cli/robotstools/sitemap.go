@@ -104,7 +104,7 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	}
 	// The first sitemap is a file or a URL; those that it lists are URLs.
 	if !hasURLScheme(name) {
-		signal.Reset(os.Interrupt, syscall.SIGTERM) // a read from standard input cannot be cancelled
+		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a read from standard input cannot be cancelled
 		in, openErr := openFileOrStdin(stdin, name, "sitemap")
 		if openErr != nil {
 			return openErr
