@@ -117,6 +117,34 @@ func TestFrontierCompact(t *testing.T) {
 	runCommand(t, "frontier", "compact", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no crawl")
 }
 
+// Of a daemon's project, only its own file is compacted; the daemon's directory has the robots.txt files
+// of all projects. The daemon continues with both.
+func TestFrontierCompactOfDaemon(t *testing.T) {
+	t.Parallel()
+	f := newCommandFixture(t, daemontest.ShopSite())
+	f.PutProjectFile("shop", f.ProjectYAML("http://shop.example/"))
+	f.Start(true)
+	f.WaitForState("shop", api.StateDone)
+	data := f.WebFixture.DataDir()
+	runCommand(t, "frontier", "compact", "--data", data).want(t, command.ExitFailed, "in use by process")
+	f.Stop()
+	for dir, files := range map[string]string{
+		filepath.Join(data, datadir.ProjectsDir, "shop"): datadir.StoreFile,
+		data: datadir.RobotsFile,
+	} {
+		r := runCommand(t, "frontier", "compact", "--data", dir)
+		r.want(t, command.ExitDone)
+		if !strings.HasPrefix(r.stdout, files+": ") || strings.Count(r.stdout, "\n") != 1 {
+			t.Errorf("%s: %q, want a line of %s", dir, r.stdout, files)
+		}
+	}
+	f.Start(false)
+	f.WaitForState("shop", api.StateDone)
+	if n := len(f.Web.Log()); n != len(daemontest.ShopURLs)+1 {
+		t.Errorf("%d requests, want one of each page and of robots.txt", n)
+	}
+}
+
 func TestFrontierList(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)

@@ -218,6 +218,26 @@ func (d StateDir) DaemonDir() (daemon StateDir, isProject bool) {
 	return daemon, filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == ProjectsDir && daemon.IsDaemonDir()
 }
 
+// StoreFiles returns the names of the store files that the directory has of its own. A project of a daemon
+// has no robots.txt files of its own, and a daemon has nothing else. StoreFiles returns an error if there
+// are no such files, or if the state is in Redis.
+func (d StateDir) StoreFiles() (files []string, err error) {
+	hasCrawl, err := d.HasCrawl()
+	if err == nil && !hasCrawl && !d.IsDaemonDir() {
+		err = d.RequireCrawl()
+	}
+	if err := errors.Join(err, d.RequireLocalState()); err != nil {
+		return nil, err
+	}
+	if hasCrawl {
+		files = append(files, StoreFile)
+	}
+	if _, isProject := d.DaemonDir(); !isProject {
+		files = append(files, RobotsFile)
+	}
+	return files, nil
+}
+
 // BaseName returns the last element of the directory's path.
 func (d StateDir) BaseName() string { return filepath.Base(filepath.Clean(string(d))) }
 

@@ -17,7 +17,11 @@ import (
 const frontierCompactHelp = `Rewrite the files of a crawl's state without their free space, because files do not
 shrink by themselves when the queues of a crawl become shorter. decorum frontier
 stats prints how much is free. The disk must have space for the new files beside the
-old ones, which stay unchanged until the new ones are complete.`
+old ones, which stay unchanged until the new ones are complete.
+
+The files are frontier.db and robots.db. The projects of a daemon share its robots.db:
+--data DIR/projects/NAME rewrites the frontier.db of a stopped project, and --data DIR
+the robots.db of a stopped daemon.`
 
 // NewCompactCommand returns the command decorum frontier compact.
 func NewCompactCommand(env *command.Env) *cobra.Command {
@@ -31,13 +35,11 @@ func NewCompactCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-// compactFrontier rewrites the store files of the crawl in dir and prints their sizes. It fails if a
-// process uses the crawl, or if the crawl's state is in Redis.
+// compactFrontier rewrites the store files that belong to dir and prints their sizes. It fails if a
+// process uses the directory, or if the crawl's state is in Redis.
 func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
-	if err := dir.RequireCrawl(); err != nil {
-		return err
-	}
-	if err := dir.RequireLocalState(); err != nil {
+	files, err := dir.StoreFiles()
+	if err != nil {
 		return err
 	}
 	lock, err := dir.Lock()
@@ -45,8 +47,8 @@ func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	// Rewrite one file after the other; an error leaves both files whole.
-	for _, name := range []string{datadir.StoreFile, datadir.RobotsFile} {
+	// Rewrite one file after the other; an error leaves all files whole.
+	for _, name := range files {
 		before, err := os.Stat(dir.Path(name))
 		if err != nil {
 			return err
