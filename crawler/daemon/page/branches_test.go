@@ -174,6 +174,7 @@ func (d fullDaemon) CheckReady(context.Context) error { return errors.New("books
 func (d fullDaemon) CrawlerIdentities() api.CrawlerIdentities {
 	about := d.fakeDaemon.CrawlerIdentities()
 	about.Identities[0].SigningKeyDirectoryURL = "https://example.org/keys"
+	about.RobotsMaxTTL = api.Milliseconds(90 * 24 * time.Hour)
 	return about
 }
 

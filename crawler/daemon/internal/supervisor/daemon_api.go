@@ -215,6 +215,9 @@ func (s *Supervisor) CrawlerIdentities() api.CrawlerIdentities {
 		if !slices.Contains(about.Identities, p) {
 			about.Identities = append(about.Identities, p)
 		}
+		if ttl := api.Milliseconds(loaded.project.Robots.MaxTTL); ttl > api.Milliseconds(24*time.Hour) {
+			about.RobotsMaxTTL = max(about.RobotsMaxTTL, ttl)
+		}
 	}
 	return about
 }
