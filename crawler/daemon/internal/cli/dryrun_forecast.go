@@ -66,7 +66,9 @@ type dryRunForecast struct {
 	StartedAt  time.Time `json:"at"`
 	HostCount  int       `json:"hosts"`
 	EndReason  string    `json:"ends"` // why the crawl would end
-	Unknowns   []string  `json:"unknown"`
+	// DurationIsMinimum says that pages which only links lead to may prolong the crawl.
+	DurationIsMinimum bool     `json:"duration_is_minimum"`
+	Unknowns          []string `json:"unknown"`
 	forecastTotals
 	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // URLs refused where they were found
 	hosts           []*hostForecast         // the longest first
@@ -124,6 +126,8 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 		}
 		total.addHost(total.hosts[i], t, s.startedAt)
 	}
+	total.DurationIsMinimum = mayFindMorePages(p) &&
+		(endReason == forecast.NothingLeft || endReason == forecast.NeverDue)
 	total.EndReason, total.Duration = endReasonTexts[endReason], api.Milliseconds(endTime.Sub(s.startedAt))
 	slices.SortFunc(total.hosts, func(a, b *hostForecast) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), strings.Compare(a.Host, b.Host))
@@ -304,6 +308,12 @@ var endReasonTexts = map[forecast.EndReason]string{
 	forecast.NothingLeft: "no page is left that can be visited",
 }
 
+// mayFindMorePages reports whether pages of a crawl of p may lead to pages that no sitemap lists.
+func mayFindMorePages(p project.Project) bool {
+	d := p.Discover
+	return p.Handler != "" || p.Scope.MaxDepth > 0 && (d.Links || d.Feeds || d.Canonical || d.Images)
+}
+
 // maxForecastRows is the most hosts, and the most rules, that the table of a forecast lists.
 const maxForecastRows = 20
 
@@ -348,7 +358,12 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		s.WriteLine("… and %d more hosts: --output lists all", more)
 	}
 	s.WriteLine("")
-	s.WriteLine("The crawl would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
+	if duration := roundedDurationText(time.Duration(p.Duration)); p.DurationIsMinimum {
+		s.WriteLine("The crawl would end after at least %s, and later if links lead to more pages: %s.", duration,
+			p.EndReason)
+	} else {
+		s.WriteLine("The crawl would end after %s: %s.", duration, p.EndReason)
+	}
 	for _, h := range p.hosts {
 		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
 			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, reporttext.URLNoun(int(h.PagesLeft)),

@@ -321,6 +321,45 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 	})
 }
 
+// The duration is a minimum unless a limit ends the crawl, or its pages can lead to no others.
+func TestForecastOfTheEnd(t *testing.T) {
+	_, seeds := forecastSites()
+	for _, tt := range []struct {
+		name   string
+		change func(*project.Project)
+		says   string
+	}{
+		{"links", func(p *project.Project) { p.Discover.Links = true },
+			"The crawl would end after at least 2h34m40s, and later if links lead to more pages: no page is left"},
+		{"callbacks", func(p *project.Project) { p.Handler, p.Scope.MaxDepth = "books", 0 },
+			"The crawl would end after at least 2m1s, and later if links"},
+		{"seeds only", func(p *project.Project) { p.Discover.Links, p.Scope.MaxDepth = true, 0 },
+			"The crawl would end after 2m1s: no page is left"},
+		{"sitemaps only", func(p *project.Project) {
+			p.Discover = project.DiscoverySettings{Sitemaps: true, MaxSitemapsPerHost: 9}
+		}, "The crawl would end after 2h34m40s: no page is left"},
+		{"time", func(p *project.Project) { p.Limits.Duration = project.Duration(time.Hour) },
+			"The crawl would end after 1h: limits.duration is reached"},
+		{"pages", func(p *project.Project) { p.Limits.Pages = 1 },
+			"The crawl would end after 2m1s: limits.pages is reached"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := forecastProject(seeds[1:2])
+				tt.change(&p)
+				f, _ := runDryRun(t, p)
+				var b strings.Builder
+				if err := f.writeTable(&b); err != nil || !strings.Contains(b.String(), tt.says) {
+					t.Errorf("%v, the output lacks %q:\n%s", err, tt.says, b.String())
+				}
+				if says := strings.Contains(b.String(), "at least"); says != f.DurationIsMinimum {
+					t.Errorf("the table says at least: %v, the JSON Lines: %v", says, f.DurationIsMinimum)
+				}
+			})
+		})
+	}
+}
+
 // The forecast of a crawl that mines text and data has one more column, for tdmrep.json.
 func TestForecastWithTDMRep(t *testing.T) {
 	_, seeds := forecastSites()
