@@ -69,7 +69,11 @@ func (a *program) main(args []string) int {
 	root := a.newRootCommand()
 	root.SetArgs(args)
 	makeBuiltinCommandsStrict(root)
-	return command.PrintError(a.Stderr, command.WithWriteError(a.Stdout, root.Execute()))
+	err := rejectHelpOnUnknownCommand(root, args)
+	if err == nil {
+		err = root.Execute()
+	}
+	return command.PrintError(a.Stderr, command.WithWriteError(a.Stdout, err))
 }
 
 const rootHelp = `decorum is a polite web crawler. It sends a request only after two checks: that
@@ -149,6 +153,23 @@ func makeBuiltinCommandsStrict(root *cobra.Command) {
 		c.InitDefaultHelpFlag()
 		return c.Help()
 	}
+}
+
+// rejectHelpOnUnknownCommand returns a usage error if args have --help and name a command that does not
+// exist. Without it cobra prints the help of the group and succeeds.
+func rejectHelpOnUnknownCommand(root *cobra.Command, args []string) error {
+	isHelpFlag := func(arg string) bool { return arg == "--help" || arg == "-h" }
+	c, rest, err := root.Find(args)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		return nil // a shell completes a line with --help; cobra adds these commands when the root runs
+	}
+	if err != nil || !c.HasSubCommands() || !slices.ContainsFunc(rest, isHelpFlag) {
+		return nil
+	}
+	if err := c.ParseFlags(slices.DeleteFunc(slices.Clone(rest), isHelpFlag)); err != nil {
+		return nil // the command reports it
+	}
+	return command.RejectUnknownCommand(c, c.Flags().Args())
 }
 
 // rejectEmptyFlags returns a usage error if a flag was given an empty value, for example by a shell
