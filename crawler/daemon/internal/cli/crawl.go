@@ -31,7 +31,7 @@ size of the pages of an earlier crawl. --output writes the forecast as JSON Line
 totals first. The forecast leaves out pages that only links lead to.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a
-limit or a signal.`
+limit, a signal, or a reader that closed standard output.`
 
 const crawlExample = `  decorum crawl --contact https://example.com/bot https://example.com/
   decorum crawl -c books.yaml --max-pages 1000

@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
@@ -98,8 +99,10 @@ func firstRevisitText(runErr error) string {
 // exitErrorFor turns the error that ended a run into the command's error, which carries the exit
 // code and, where the crawl can continue, the command that does it.
 func (j *foregroundRun) exitErrorFor(runErr error) error {
-	// A limit or a signal: the crawl is healthy and can continue.
-	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
+	// A limit, a signal, or a reader that wants no more, such as head: the crawl is healthy and can
+	// continue. A visit whose line was not written is repeated.
+	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes,
+		sinks.ErrReaderLeft} {
 		if errors.Is(runErr, stop) {
 			return &command.ExitError{Code: command.ExitStopped,
 				Err: fmt.Errorf("stopped: %w. Nothing is lost; to continue:\n  %s", runErr, j.resumeCommand())}

@@ -3,15 +3,20 @@ package sinks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
+
+// ErrReaderLeft is the cause of Record's error if the output is a pipe whose reader has closed it.
+var ErrReaderLeft = errors.New("the reader of the output has closed it")
 
 // A JSONLRecorder is the crawl's Recorder: it writes one line of JSON per visit. Each line is written by
 // one call as soon as the visit has ended, which costs a few microseconds a page. A process that is killed
@@ -111,6 +116,9 @@ func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 	})
 	if err != nil && len(unwritten) < len(line) {
 		o.firstWriteErr = err // the file ends with a torn line
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("%w: %w", ErrReaderLeft, err)
 	}
 	return err
 }
