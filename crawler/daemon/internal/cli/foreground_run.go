@@ -163,7 +163,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	stopServing := a.serveQuestions(j, lock)
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
-	fmt.Fprint(a.Stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
+	a.printSummary(context.WithoutCancel(ctx), j, crawlErr)
 	// Close returns the failure of a failed store again, which has already been logged.
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {
 		crawlErr = errors.Join(crawlErr, closeErr)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,23 @@ func (a *program) main(args []string) int {
 	if err == nil {
 		err = root.Execute()
 	}
-	return command.PrintError(a.Stderr, command.WithWriteError(a.Stdout, err))
+	if a.Log == nil && asksForJSONLog(args) { // the error is about the command line
+		a.initJSONLog(nil)
+	}
+	return a.PrintError(command.WithWriteError(a.Stdout, err))
+}
+
+// asksForJSONLog reports whether args have --log-format json. It is for command lines that cannot be
+// parsed.
+func asksForJSONLog(args []string) (isJSON bool) {
+	for i, arg := range args {
+		if format, ok := strings.CutPrefix(arg, "--log-format="); ok {
+			isJSON = format == "json"
+		} else if arg == "--log-format" && i+1 < len(args) {
+			isJSON = args[i+1] == "json"
+		}
+	}
+	return isJSON
 }
 
 const rootHelp = `decorum is a polite web crawler. It sends a request only after two checks: that
@@ -112,7 +129,8 @@ func (a *program) newRootCommand() *cobra.Command {
 		return usage.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	root.PersistentFlags().String("log-level", "info", "log messages of `LEVEL` and above: debug, info, warn or error")
-	root.PersistentFlags().String("log-format", "text", "write log lines in `FORMAT`: text or json")
+	root.PersistentFlags().String("log-format", "text",
+		"write log lines in `FORMAT`: text or json (all of standard error)")
 	return root
 }
 
@@ -217,7 +235,7 @@ func (a *program) initLog(c *cobra.Command) error {
 	case "text":
 		a.Log = slog.New(slog.NewTextHandler(a.Stderr, options))
 	case "json":
-		a.Log = slog.New(slog.NewJSONHandler(a.Stderr, options))
+		a.initJSONLog(options)
 	default:
 		return usage.Errorf("--log-format: %q is not one of text, json", format)
 	}
@@ -233,4 +251,12 @@ func (a *program) initLog(c *cobra.Command) error {
 		slog.SetDefault(a.Log)
 	}
 	return nil
+}
+
+// initJSONLog makes every line of standard error a record in JSON. The level of options applies to log
+// records only.
+func (a *program) initJSONLog(options *slog.HandlerOptions) {
+	w := a.Stderr.UseJSON()
+	a.Log = slog.New(slog.NewJSONHandler(w, options))
+	a.JSONMessages = slog.New(slog.NewJSONHandler(w, nil))
 }

@@ -18,6 +18,42 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
+// printSummary writes the summary that ends a run, as text or as one record.
+func (a *program) printSummary(ctx context.Context, j *foregroundRun, runErr error) {
+	if a.JSONMessages != nil {
+		a.JSONMessages.Info("the run has ended", j.summaryFields(ctx)...)
+		return
+	}
+	fmt.Fprint(a.Stderr, j.summaryText(ctx, runErr))
+}
+
+// summaryFields returns the fields of the record that ends a run. Those that the API has, too, have the
+// same names.
+func (j *foregroundRun) summaryFields(ctx context.Context) []any {
+	st := j.Crawler.Stats()
+	failures := map[string]int64{}
+	for class, n := range st.Failures {
+		if n > 0 {
+			failures[crawler.FailureClass(class).String()] = n
+		}
+	}
+	fields := []any{"pages", st.Pages, "bytes", st.Bytes, "visited_hosts", j.visitedHosts.count(),
+		"duration_ms", time.Since(j.startedAt).Milliseconds(), "robots", st.RobotsFetches,
+		"sitemaps", st.SitemapFetches, "tdmrep", st.TDMRepFetches, "errors", st.Errors, "failures", failures,
+		"retries", st.Retries, "given_up", st.GivenUp, "local", st.LocalFaults, "panics", st.Panics,
+		"blocked", st.BlockedURLs, "out_of_scope", j.RefusalReporter.RefusedURLCount.Load(),
+		"refused", j.Frontier.RefusalsByReason(), "withheld", st.PagesWithheld, "redirects", st.Redirects,
+		"redirects_to_new", st.RedirectsToNewURLs, "duplicates", st.DuplicateBodies,
+		"non_canonical", st.NonCanonical, "https_upgrades", st.HTTPSUpgrades, "revisits", st.Revisits,
+		"unchanged", st.Unchanged, "rescheduled_by_sitemap", st.RescheduledBySitemap}
+	c, err := j.Stores.Frontier.Counts(ctx)
+	if err != nil {
+		return append(fields, "left_error", err.Error())
+	}
+	return append(fields, "queued", c.QueuedURLs, "dormant", c.SuspendedURLs, "parked", c.ParkedURLs,
+		"resting", c.AwaitingRevisit)
+}
+
 // summaryText returns the summary that ends a run: what it has done, what failed or was refused,
 // and which URLs are left and why. Lines whose counts are all zero are left out.
 func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {

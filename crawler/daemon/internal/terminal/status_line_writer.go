@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -15,8 +16,9 @@ import (
 type StatusLineWriter struct {
 	mu         sync.Mutex // guards w and statusLine
 	w          io.Writer
-	fd         int    // the descriptor of the terminal; -1: w is not a terminal
-	statusLine string // the line that the terminal shows now; empty: none
+	fd         int          // the descriptor of the terminal; -1: w is not a terminal
+	statusLine string       // the line that the terminal shows now; empty: none
+	json       *slog.Logger // set by UseJSON; nil: Write writes text as it is
 }
 
 // The intervals at which a command shows its progress.
@@ -40,8 +42,30 @@ func NewStatusLineWriter(w io.Writer) *StatusLineWriter {
 // IsTerminal reports whether the text goes to a terminal.
 func (s *StatusLineWriter) IsTerminal() bool { return s.fd >= 0 }
 
+// UseJSON makes every line a record in JSON: from now on Write logs each text as one record, and there is
+// no status line. Handlers that encode records themselves write to the writer that UseJSON returns. It
+// must be called before other goroutines use s.
+func (s *StatusLineWriter) UseJSON() io.Writer {
+	s.fd, s.json = -1, slog.New(slog.NewJSONHandler(lineWriter{s}, nil))
+	return lineWriter{s}
+}
+
+// A lineWriter writes encoded records to a StatusLineWriter.
+type lineWriter struct{ to *StatusLineWriter }
+
+func (w lineWriter) Write(p []byte) (int, error) { return w.to.writeLines(p) }
+
 // Write writes p, which should consist of whole lines, above the status line.
 func (s *StatusLineWriter) Write(p []byte) (int, error) {
+	if s.json != nil {
+		s.json.Info(strings.TrimRight(string(p), "\n"))
+		return len(p), nil
+	}
+	return s.writeLines(p)
+}
+
+// writeLines writes p above the status line.
+func (s *StatusLineWriter) writeLines(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.statusLine == "" {

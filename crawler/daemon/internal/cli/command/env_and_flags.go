@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -92,6 +93,9 @@ type Env struct {
 	Stderr  *terminal.StatusLineWriter  // standard error; logs and progress share it
 	Signals <-chan os.Signal            // interrupts and SIGTERM
 	Hangups <-chan os.Signal            // SIGHUP, unless the process ignored it at its start
+	// JSONMessages gets the messages that are no log records, with --log-format json; nil: they are
+	// written to Stderr as text.
+	JSONMessages *slog.Logger
 	engine.Dependencies
 }
 

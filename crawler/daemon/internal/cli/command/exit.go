@@ -1,9 +1,11 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"syscall"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
@@ -58,6 +60,21 @@ func PrintError(w io.Writer, err error) int {
 		fmt.Fprintln(w, "decorum:", text)
 	}
 	return ExitCode(err)
+}
+
+// PrintError writes the message of err to e.Stderr, or as a record with the field exit_code, unless it is
+// empty, and returns the exit code for err.
+func (e *Env) PrintError(err error) int {
+	text := project.DetailedErrorText(err)
+	if e.JSONMessages == nil || text == "" {
+		return PrintError(e.Stderr, err)
+	}
+	code, level := ExitCode(err), slog.LevelError
+	if code == ExitStopped {
+		level = slog.LevelInfo
+	}
+	e.JSONMessages.Log(context.Background(), level, text, "exit_code", code)
+	return code
 }
 
 // WithWriteError returns the error of a command that returned err and wrote its output to p. If a

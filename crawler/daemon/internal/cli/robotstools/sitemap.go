@@ -252,7 +252,12 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 // printProblem writes a problem with the sitemap name to standard error.
 func (l *sitemapLister) printProblem(name string, err error) {
 	l.hasProblems = true
-	fmt.Fprintln(l.options.env.Stderr, "decorum:", plaintext.ReplaceControlChars(name+": "+err.Error()))
+	text := plaintext.ReplaceControlChars(name + ": " + err.Error())
+	if messages := l.options.env.JSONMessages; messages != nil {
+		messages.Warn(text)
+		return
+	}
+	fmt.Fprintln(l.options.env.Stderr, "decorum:", text)
 }
 
 // fetchAndPrintNext fetches the next sitemap and prints its entries. It reports problems with the
