@@ -117,8 +117,8 @@ func (e *ledgerEntries) newLedgerRequest(t Ticket, now time.Time) *ledger.Reques
 	}
 	if !t.Kind().IsRobots() {
 		q.RobotsVerdict = ledger.NewRobotsVerdict(cl.Verdict(), cl.FetchSummary())
-		// not the source of the leased page
 	} else if q.URLSource = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() {
+		// The lease is of the page that waits for this file: its source and referrer are not the file's.
 		q.Referrer = ""
 	}
 	if o, ok := e.policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {

@@ -44,8 +44,8 @@ type pageHandlerConfig struct {
 func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	if v.interrupted {
 		return leaseOutcome{outcome: storage.Requeue}, nil
-		// Call the handler. If it only reports that its context is done, the page is visited again.
 	}
+	// Call the handler. If it only reports that its context is done, the page is visited again.
 	links, verdict := p.callHandlerIfContentUsable(ctx, v)
 	if !v.unsafeSendRecorded && isCancellation(ctx, verdict) {
 		v.interrupted = true

@@ -4,16 +4,19 @@ import "sync"
 
 // Stats counts what a Crawler has done in all its runs.
 type Stats struct {
-	Pages              int64 // answers to page visits
-	RobotsFetches      int64 // visits to a robots.txt
-	SitemapFetches     int64 // visits to a sitemap
-	TDMRepFetches      int64 // visits to a tdmrep.json
-	Bytes              int64 // length of all bodies, decoded
-	Errors             int64 // visits without a whole answer, and answers of 408, 425, 429 and 5xx
-	BlockedURLs        int64 // leased URLs that robots.txt or tdmrep.json disallows
-	PagesWithheld      int64 // pages whose site objects to a purpose of the crawl
-	Retries            int64 // failed pages scheduled for another attempt
-	GivenUp            int64 // pages that failed too often; a page known from before waits for its revisit
+	Pages          int64 // answers to page visits
+	RobotsFetches  int64 // visits to a robots.txt
+	SitemapFetches int64 // visits to a sitemap
+	TDMRepFetches  int64 // visits to a tdmrep.json
+	Bytes          int64 // length of all bodies, decoded
+	Errors         int64 // visits without a whole answer, and answers of 408, 425, 429 and 5xx
+	BlockedURLs    int64 // leased URLs that robots.txt or tdmrep.json disallows
+	PagesWithheld  int64 // pages whose site objects to a purpose of the crawl
+	Retries        int64 // failed pages scheduled for another attempt
+	// GivenUp counts URLs that are not tried again: pages and sitemaps that failed too often, and requests
+	// that a callback or the fetcher refused. A page that was there before waits for its revisit instead.
+	// Pages that are missing, or that a handler drops, do not count.
+	GivenUp            int64
 	Panics             int64 // panics in callbacks
 	LocalFaults        int64 // visits that failed on this machine; they are repeated, and no host is charged
 	MemoryDeniedVisits int64 // of LocalFaults, those that got no memory for the body

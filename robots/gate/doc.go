@@ -25,7 +25,8 @@
 // makes no request, reads no clock and starts no goroutine.
 //
 // Locks: originCache.mu guards the table of origins. Its holder does no I/O and waits for no other
-// lock; evictOne only tries originEntry.mu. The lock originEntry.mu of one origin is held while notes
-// of that origin are read and written. Its holder takes neither originCache.mu nor the originEntry.mu
-// of another origin.
+// lock; evictOne only tries originEntry.mu. The lock originEntry.mu of one origin is held while Check
+// and RecordFetch read and write the notes of that origin. Its holder takes neither originCache.mu nor
+// the originEntry.mu of another origin. Rules, VerdictFunc and the other methods that only report read
+// the notes of an origin that is not cached without a lock, and cache nothing.
 package gate
