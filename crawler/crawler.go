@@ -205,13 +205,13 @@ func (c *Crawler) Validate() error {
 	err := cmp.Or(c.Policy.Validate(), c.Settings.validate())
 	switch {
 	case c.Frontier == nil:
-		err = errors.New("Frontier is nil")
+		err = errors.New("field Frontier is nil")
 	case c.Gate == nil:
-		err = errors.New("Gate is nil")
+		err = errors.New("field Gate is nil")
 	case c.Limiter == nil:
-		err = errors.New("Limiter is nil")
+		err = errors.New("field Limiter is nil")
 	case c.Fetcher == nil:
-		err = errors.New("Fetcher is nil")
+		err = errors.New("field Fetcher is nil")
 	}
 	if err != nil {
 		return &decorum.Error{Op: "crawl", Kind: decorum.Invalid, Err: err}

@@ -64,7 +64,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	case cfg.MaxFileSize < 0:
 		return cfg, fmt.Errorf("Config.MaxFileSize is %d: it must not be negative", cfg.MaxFileSize)
 	case sanitizeName(cfg.FilePrefix) != cfg.FilePrefix:
-		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _, - and .",
+		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, '_', '-' and '.'",
 			cfg.FilePrefix)
 	}
 	return cfg, nil
