@@ -108,7 +108,6 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 	if p.Profile != "" {
 		p.Profile = filepath.Join(p.Profile, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name))
 	}
-	// Run the crawler.
 	start := func() (*exec.Cmd, error) { return program.TaskCommand(childArg, p) }
 	if c.command != nil {
 		start = func() (*exec.Cmd, error) { return c.command(p) }

@@ -77,7 +77,6 @@ func (r *storeBenchmark) measureRates() error {
 		defer s.Close()
 		r.stores = append(r.stores, s)
 	}
-	// Measure.
 	pages := (r.URLs + linksPerPage - 1) / linksPerPage
 	for _, o := range orders {
 		c, err := r.measureOperation(func() (int, error) { return r.addPageLinks(o, 0, pages) })
@@ -158,7 +157,6 @@ func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
-		// Ack them.
 		lastLease = time.Now()
 		leasing.addMeasurement(c)
 		if c, err = r.measureOperation(func() (int, error) { return len(leases), r.ackAll(leases) }); err != nil {

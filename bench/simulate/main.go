@@ -72,7 +72,6 @@ func main() {
 
 // run simulates all combinations of p and prints their tables to out.
 func run(p simulationOptions, out, progress io.Writer) error {
-	// Check the options.
 	var lists [4][]int
 	for i, text := range []string{p.HostCounts, p.ProcessCounts, p.PartitionCounts, p.RedisMasterCounts} {
 		var err error
@@ -104,7 +103,6 @@ func run(p simulationOptions, out, progress io.Writer) error {
 			}
 		}
 	}
-	// Print the tables.
 	pages := table.New(out, tableHeader...)
 	for _, r := range results {
 		r.writeRow(pages)

@@ -54,7 +54,6 @@ func (t *serverCounts) pairWithDaemonCounts(kind string, daemon map[string]float
 
 // collectCountPairs returns the daemon's counts in n beside the counts from the web's log.
 func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) []countPair {
-	// Count the log.
 	var classes, robotsFetches, bytes serverCounts
 	for _, x := range log {
 		cut := o.mayHaveBeenCutByBrake(x)

@@ -32,7 +32,6 @@ type soakRun struct {
 // runCrawl lets the daemon crawl for options.Duration, while the operator acts and the program takes
 // samples.
 func (s *soakRun) runCrawl(ctx context.Context) error {
-	// Start the projects.
 	for _, project := range s.options.projects() {
 		if err := s.daemon.PutProject(ctx, project.ProjectName,
 			project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {

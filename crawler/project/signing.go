@@ -40,7 +40,6 @@ func (s *Signing) KeyDirectoryURL() string {
 // checkSigningSettings checks agent.signature. It does not read the key files.
 func checkSigningSettings(p *Project) *FieldProblem {
 	s := &p.Agent.Signature
-	// Check each field by itself.
 	for i, name := range s.KeyFiles {
 		if name == "" {
 			return NewFieldProblem(indexedFieldName("agent.signature.keys", i), "expected the name of a file")

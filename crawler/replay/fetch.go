@@ -74,7 +74,6 @@ func (p *LedgerReplayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	case recorded.answer.Status == 0:
 		return nil, recreateError(recorded.answer.Error, req.URL.Hostname())
 	}
-	// Find the archived answer.
 	raw, err := p.archiveIndex.findResponse(recorded.URL, recorded.answer.EndedAt)
 	if err != nil {
 		p.reportDifference(recorded.recordNumber, recorded.URL, "it cannot be replayed: %v", err)

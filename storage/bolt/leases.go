@@ -130,7 +130,6 @@ func (t *leaseTable) expire(now time.Time) {
 
 // endWithOutcome removes a leased URL from its slot, and puts e into the lane of the outcome, if any.
 func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
-	// Forget the lease.
 	o := l.Origin.Queue
 	delete(t.leases, l.Token)
 	if i := slices.Index(o.leasedSlots, l.laneSlot); i >= 0 {

@@ -80,7 +80,6 @@ type Ledger struct {
 // record follows it, Open cuts that record and writes a Recovery. It refuses a ledger that is damaged
 // otherwise, with an error that names the record.
 func Open(cfg Config) (*Ledger, error) {
-	// Fill in the defaults.
 	cfg.MaxSegmentSize = cmp.Or(cfg.MaxSegmentSize, DefaultMaxSegmentSize)
 	cfg.CheckpointInterval = cmp.Or(cfg.CheckpointInterval, DefaultCheckpointInterval)
 	cfg.FileMode = cmp.Or(cfg.FileMode, disk.PrivateMode)

@@ -224,7 +224,6 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	if host := m.hosts[name]; !equalHostStates(host.HostState, l.HostState) && host.Due.After(startTime) {
 		return fmt.Errorf("host %+v, want %+v", l.HostState, host.HostState)
 	}
-	// Record the lease.
 	m.queuedURLs = slices.DeleteFunc(m.queuedURLs, func(w *modelURL) bool { return w == first })
 	m.hosts[name].waitingSince = now
 	first.leaseExpiresAt = l.Expires

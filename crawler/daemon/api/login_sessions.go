@@ -119,7 +119,6 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		pendingAuditEntryOf(r).statusOverride = err.Status
 		return redirectReply(w, loginPath+"?"+q.Encode()), nil
 	}
-	// Open the session.
 	connlimit.ConnFromContext(r.Context()).Trust()
 	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))

@@ -72,7 +72,6 @@ func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*r
 	if h.Detail != nil {
 		v.Origins = h.Detail.Origins
 	}
-	// Choose the origin.
 	origin := q.Get("origin")
 	if origin == "" && h.Explanation != nil {
 		if u, err := decorum.ParseURL(h.Explanation.URL); err == nil {

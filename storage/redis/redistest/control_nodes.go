@@ -16,7 +16,6 @@ import (
 // Do sends one command on a new connection, and returns the reply, which must be a string or a number.
 // It does not follow redirections.
 func (n *Node) Do(ctx context.Context, args ...string) (string, error) {
-	// Connect.
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", n.Addr)
 	if err != nil {

@@ -79,7 +79,6 @@ var HostStates = []string{HostDue, stateWaiting, stateHeld, HostSuspended, state
 // addOrigin adds the numbers of one of the host's origins. The host takes the state and the times
 // of the origin that can be visited first.
 func (h *HostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
-	// Add the counts.
 	queuedOrLeased := o.QueuedURLs + o.LeasedURLs
 	h.OriginList, h.Origins = append(h.OriginList, o.Origin), append(h.Origins, o.Origin.String())
 	h.KnownURLs += o.SeenURLs

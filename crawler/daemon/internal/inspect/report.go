@@ -47,7 +47,6 @@ func (q *Inspector) streamedReport(
 		r.HostsByState[h.State]++
 		ranking.addHost(h)
 	}
-	// Add up the hosts.
 	var err error
 	if onlyHost == "" {
 		err = q.ForEachHostReport(ctx, true, addHost)
