@@ -83,7 +83,7 @@ func TestReadme(t *testing.T) {
 	}
 	// The last step waits for the judge of the sample sites: sh.run fails unless its exit code is 0.
 	for _, want := range []string{"0  garden.example\n", "0  library.example\n", "     0 gap too short\n",
-		"     0 asked for again\n"} {
+		"     0 requested again\n"} {
 		if !strings.Contains(lastStep, want) {
 			t.Errorf("the judge of the sample sites did not print %q", want)
 		}
