@@ -119,7 +119,7 @@ func (d fullDaemon) HostDetail(ctx context.Context, project, host string) (*api.
 	h, err := d.fakeDaemon.HostDetail(ctx, project, host)
 	if err == nil {
 		h.HeldUntil, h.LastVisit, h.Address = time.Now().Add(time.Hour), time.Now(), netip.MustParseAddr("192.0.2.1")
-		h.LargestDelayShortfall = api.Milliseconds(time.Second)
+		h.LargestDelayShortfall, h.BlockedByTDMRep = api.Milliseconds(time.Second), 2
 	}
 	return h, err
 }
@@ -147,7 +147,8 @@ func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.
 func (d fullDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
 	r := &api.CrawlReport{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2},
 		{Reason: frontier.OutsideScope, Count: 1}}}
-	for _, why := range []string{"robots", "scope", "nothing"} {
+	r.BlockedByTDMRep = 5
+	for _, why := range []string{"robots", "tdmrep", "scope", "nothing"} {
 		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /",
 			RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
 	}
@@ -229,4 +230,14 @@ func sendRefusedForms(t *testing.T, newPage func(api.Daemon, *api.AuditLog) http
 		b.post("/reload", nil)
 	}
 	b.get("/audit")
+}
+
+// TestBlockedPageNamesTDMRep: URLs that a tdmrep.json reserves are shown with that file, and counted.
+func TestBlockedPageNamesTDMRep(t *testing.T) {
+	body := openBrowser(t, newFullDaemon(), operateToken).get("/projects/books/blocked").text
+	for _, want := range []string{`<td data-label="Why">tdmrep.json</td>`, "5 by tdmrep.json"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
 }
