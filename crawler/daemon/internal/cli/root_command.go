@@ -176,18 +176,26 @@ func makeBuiltinCommandsStrict(root *cobra.Command) {
 // rejectHelpOnUnknownCommand returns a usage error if args have --help and name a command that does not
 // exist. Without it cobra prints the help of the group and succeeds.
 func rejectHelpOnUnknownCommand(root *cobra.Command, args []string) error {
-	isHelpFlag := func(arg string) bool { return arg == "--help" || arg == "-h" }
-	c, rest, err := root.Find(args)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil // a shell completes a line with --help; cobra adds these commands when the root runs
 	}
-	if err != nil || !c.HasSubCommands() || !slices.ContainsFunc(rest, isHelpFlag) {
+	// Find takes the word after a help flag for its value, because cobra defines that flag only when the
+	// command runs.
+	withoutHelp := slices.DeleteFunc(slices.Clone(args), isHelpFlag)
+	c, rest, err := root.Find(withoutHelp)
+	if err != nil || !c.HasSubCommands() || len(withoutHelp) == len(args) {
 		return nil
 	}
-	if err := c.ParseFlags(slices.DeleteFunc(slices.Clone(rest), isHelpFlag)); err != nil {
+	if err := c.ParseFlags(rest); err != nil {
 		return nil // the command reports it
 	}
 	return command.RejectUnknownCommand(c, c.Flags().Args())
+}
+
+// isHelpFlag reports whether arg is the flag --help or -h, with or without a value.
+func isHelpFlag(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return name == "--help" || name == "-h"
 }
 
 // rejectEmptyFlags returns a usage error if a flag was given an empty value, for example by a shell
