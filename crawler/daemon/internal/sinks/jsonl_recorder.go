@@ -114,11 +114,11 @@ func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 		unwritten = unwritten[n:]
 		return err
 	})
+	if errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("%w: %w", ErrReaderLeft, err)
+	}
 	if err != nil && len(unwritten) < len(line) {
 		o.firstWriteErr = err // the file ends with a torn line
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("%w: %w", ErrReaderLeft, err)
 	}
 	return err
 }

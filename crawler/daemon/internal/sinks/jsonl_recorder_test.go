@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
@@ -74,17 +75,20 @@ func TestOutputWritesWholeLines(t *testing.T) {
 	}
 }
 
-// A tornWriter accepts half of the first write, and then fails.
-type tornWriter struct{ bytes.Buffer }
+// A tornWriter accepts half of the first write, and then fails with err.
+type tornWriter struct {
+	bytes.Buffer
+	err error
+}
 
 func (b *tornWriter) Write(p []byte) (int, error) {
 	b.Buffer.Write(p[:len(p)/2])
-	return len(p) / 2, io.ErrShortWrite
+	return len(p) / 2, b.err
 }
 
 // After a failed write, nothing is written after the torn line.
 func TestOutputStopsAfterAnError(t *testing.T) {
-	var b tornWriter
+	b := tornWriter{err: io.ErrShortWrite}
 	o := &JSONLRecorder{w: &b}
 	for range 2 {
 		if err := o.writeLine(t.Context(), []byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
@@ -93,6 +97,17 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 	}
 	if b.String() != "ab" {
 		t.Errorf("%q was written, want the first half line alone", b.String())
+	}
+}
+
+// If the reader leaves in the middle of a line, every worker learns it, not only the one that wrote the
+// line.
+func TestReaderLeavesInTheMiddleOfALine(t *testing.T) {
+	o := NewJSONLRecorder(&tornWriter{err: syscall.EPIPE})
+	for range 2 {
+		if err := o.writeLine(t.Context(), []byte("abcd")); !errors.Is(err, ErrReaderLeft) {
+			t.Errorf("error %v, want %v", err, ErrReaderLeft)
+		}
 	}
 }
 
