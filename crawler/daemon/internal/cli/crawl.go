@@ -22,6 +22,10 @@ crawl that was stopped or killed. Ctrl-C stops the crawl after the visits in fli
 have finished; a second one aborts them. The end of the terminal (SIGHUP) stops the
 crawl in the same way, unless nohup starts it.
 
+--output - writes to standard output. If its reader exits, as head does, the crawl
+stops. --resume does not write again the lines that the reader did not read: where
+they matter, use --output FILE.
+
 --dry-run fetches only robots.txt files and sitemaps, and tdmrep.json files if
 robots.purpose requires them, at the crawl's usual pace. It then prints a table that
 forecasts the crawl for each host: requests, bytes, the duration at the pace of the

@@ -96,7 +96,11 @@ func TestReaderOfCrawlLeaves(t *testing.T) {
 	v := daemontest.NewWebFixture(t, site)
 	code, output := runCommandInto(t, w, v.CrawlArgs("--output=-", "http://shop.example/")...)
 	commandResult{code: code, stderr: output}.want(t, command.ExitStopped, "pages: ",
-		"the reader of the output has closed it", "decorum crawl --resume --data "+v.DataDir())
+		"the reader of the output has closed it", "Lines that the reader did not read are not written again",
+		"--output FILE", "decorum crawl --resume --data "+v.DataDir())
+	if strings.Contains(output, "Nothing is lost") {
+		t.Errorf("the crawl denies the loss of lines in the pipe: %s", output)
+	}
 	resumed := runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none")
 	resumed.want(t, command.ExitDone)
 	for _, url := range daemontest.ShopURLs {

@@ -135,10 +135,15 @@ func firstRevisitText(runErr error) string {
 // exitErrorFor turns the error that ended a run into the command's error, which carries the exit
 // code and, where the crawl can continue, the command that does it.
 func (j *foregroundRun) exitErrorFor(runErr error) error {
-	// A limit, a signal, or a reader that wants no more, such as head: the crawl is healthy and can
-	// continue. A visit whose line was not written is repeated.
-	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes,
-		sinks.ErrReaderLeft} {
+	// A reader that wants no more, such as head: a visit whose line was not written is repeated, but the
+	// lines that were in the pipe are lost.
+	if errors.Is(runErr, sinks.ErrReaderLeft) {
+		return &command.ExitError{Code: command.ExitStopped,
+			Err: fmt.Errorf("stopped: %w. Lines that the reader did not read are not written again; to keep all "+
+				"lines, use --output FILE. To continue:\n  %s", runErr, j.resumeCommand())}
+	}
+	// A limit or a signal: the crawl is healthy and can continue.
+	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(runErr, stop) {
 			return &command.ExitError{Code: command.ExitStopped,
 				Err: fmt.Errorf("stopped: %w. Nothing is lost; to continue:\n  %s", runErr, j.resumeCommand())}
