@@ -2,14 +2,18 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // With --log-format json every line of standard error is a record in JSON, whatever the log level and
@@ -55,7 +59,8 @@ func TestJSONLog(t *testing.T) {
 			var last map[string]any
 			for line := range strings.Lines(r.stderr) {
 				last = nil
-				if err := json.Unmarshal([]byte(line), &last); err != nil || last["time"] == nil || last["msg"] == "" {
+				err := json.Unmarshal([]byte(line), &last)
+				if msg, _ := last["msg"].(string); err != nil || last["time"] == nil || msg == "" {
 					t.Errorf("%q is no record: %v", line, err)
 				}
 			}
@@ -65,5 +70,42 @@ func TestJSONLog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The summary as a record says what the summary as text says: what was refused and why, and when the first
+// revisit is due. No field has the name of a field of the API with another meaning.
+func TestJSONSummary(t *testing.T) {
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
+		"/": crawltest.StaticPage(crawltest.HTML(`<a href="http://other.example/">other</a>`))}})
+	file := testfile.Write(t, "p.yaml",
+		"agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 1h}\n")
+	begin := time.Now()
+	r := runCommand(t, v.CrawlArgs("-c", file, "--log-format=json", "http://shop.example/")...)
+	r.want(t, command.ExitDone)
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	var summary struct {
+		FailuresByClass map[string]int64 `json:"failures_by_class"`
+		RefusedURLs     int64            `json:"refused_urls"`
+		RefusedByReason map[string]int64 `json:"refused_by_reason"`
+		FirstRevisit    time.Time        `json:"first_revisit"`
+	}
+	var fields map[string]any
+	last := []byte(lines[len(lines)-1])
+	if err := errors.Join(json.Unmarshal(last, &summary), json.Unmarshal(last, &fields)); err != nil {
+		t.Fatalf("%s: %v", last, err)
+	}
+	var byReason int64
+	for _, n := range summary.RefusedByReason {
+		byReason += n
+	}
+	if summary.FailuresByClass == nil || summary.RefusedURLs != 1 || byReason != 1 ||
+		summary.FirstRevisit.Before(begin.Add(time.Hour/2)) {
+		t.Errorf("the summary is %s", last)
+	}
+	for _, name := range []string{"failures", "refused", "out_of_scope"} {
+		if fields[name] != nil {
+			t.Errorf("the summary has %q, which means something else in the API", name)
+		}
 	}
 }

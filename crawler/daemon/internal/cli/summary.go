@@ -21,15 +21,15 @@ import (
 // printSummary writes the summary that ends a run, as text or as one record.
 func (a *program) printSummary(ctx context.Context, j *foregroundRun, runErr error) {
 	if a.JSONMessages != nil {
-		a.JSONMessages.Info("the run has ended", j.summaryFields(ctx)...)
+		a.JSONMessages.Info("the run has ended", j.summaryFields(ctx, runErr)...)
 		return
 	}
 	fmt.Fprint(a.Stderr, j.summaryText(ctx, runErr))
 }
 
-// summaryFields returns the fields of the record that ends a run. Those that the API has, too, have the
-// same names.
-func (j *foregroundRun) summaryFields(ctx context.Context) []any {
+// summaryFields returns the fields of the record that ends a run. Counts that api.ProjectStats and
+// api.FrontierCounts have, too, have the same names; those of ProjectStats are of this run.
+func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 	st := j.Crawler.Stats()
 	failures := map[string]int64{}
 	for class, n := range st.Failures {
@@ -39,13 +39,16 @@ func (j *foregroundRun) summaryFields(ctx context.Context) []any {
 	}
 	fields := []any{"pages", st.Pages, "bytes", st.Bytes, "visited_hosts", j.visitedHosts.count(),
 		"duration_ms", time.Since(j.startedAt).Milliseconds(), "robots", st.RobotsFetches,
-		"sitemaps", st.SitemapFetches, "tdmrep", st.TDMRepFetches, "errors", st.Errors, "failures", failures,
-		"retries", st.Retries, "given_up", st.GivenUp, "local", st.LocalFaults, "panics", st.Panics,
-		"blocked", st.BlockedURLs, "out_of_scope", j.RefusalReporter.RefusedURLCount.Load(),
-		"refused", j.Frontier.RefusalsByReason(), "withheld", st.PagesWithheld, "redirects", st.Redirects,
+		"sitemaps", st.SitemapFetches, "tdmrep", st.TDMRepFetches, "errors", st.Errors,
+		"failures_by_class", failures, "retries", st.Retries, "given_up", st.GivenUp, "local", st.LocalFaults,
+		"panics", st.Panics, "blocked", st.BlockedURLs, "refused_urls", j.RefusalReporter.RefusedURLCount.Load(),
+		"refused_by_reason", j.Frontier.RefusalsByReason(), "withheld", st.PagesWithheld, "redirects", st.Redirects,
 		"redirects_to_new", st.RedirectsToNewURLs, "duplicates", st.DuplicateBodies,
 		"non_canonical", st.NonCanonical, "https_upgrades", st.HTTPSUpgrades, "revisits", st.Revisits,
 		"unchanged", st.Unchanged, "rescheduled_by_sitemap", st.RescheduledBySitemap}
+	if awaiting, ok := errors.AsType[*frontier.OnlyRevisitsLeftError](runErr); ok {
+		fields = append(fields, "first_revisit", awaiting.FirstRevisit)
+	}
 	c, err := j.Stores.Frontier.Counts(ctx)
 	if err != nil {
 		return append(fields, "left_error", err.Error())
