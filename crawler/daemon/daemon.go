@@ -13,7 +13,8 @@ const (
 	ExitFailed      = command.ExitFailed      // an error occurred
 	ExitUsage       = command.ExitUsage       // wrong usage or configuration; no request was sent
 	ExitCheckFailed = command.ExitCheckFailed // a check failed
-	ExitStopped     = command.ExitStopped     // a limit or a signal stopped the command; --resume continues it
+	// a limit, a signal, or the reader of a crawl's output stopped the command; --resume continues it
+	ExitStopped = command.ExitStopped
 )
 
 // A PageHandlerRegistry holds the page handlers of a program, by the name that a project file gives in

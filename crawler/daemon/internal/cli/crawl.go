@@ -35,7 +35,8 @@ size of the pages of an earlier crawl. --output writes the forecast as JSON Line
 totals first. The forecast leaves out pages that only links lead to.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a
-limit, a signal, or a reader that closed standard output.`
+limit, a signal, or a reader that closed standard output. A dry run has the same
+codes, but nothing to continue.`
 
 const crawlExample = `  decorum crawl --contact https://example.com/bot https://example.com/
   decorum crawl -c books.yaml --max-pages 1000

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -111,11 +112,23 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	if err != nil {
 		return err
 	}
+	return a.writeForecast(f, out, s.dryRunOptions.output == "-")
+}
+
+// writeForecast writes f as JSON Lines to out and as a table: to standard error if the JSON Lines take
+// standard output. If the reader of standard output leaves, it returns the exit code of a crawl whose
+// reader left, without a message.
+func (a *program) writeForecast(f *dryRunForecast, out *sinks.JSONLRecorder, linesTakeStdout bool) error {
 	var table io.Writer = a.Stdout
-	if s.dryRunOptions.output == "-" { // the JSON Lines take standard output
+	if linesTakeStdout {
 		table = a.Stderr
 	}
-	return errors.Join(f.writeJSONL(out), f.writeTable(table))
+	linesErr := f.writeJSONL(out)
+	err := errors.Join(linesErr, f.writeTable(table))
+	if errors.Is(a.Stdout.WriteErr, syscall.EPIPE) && (linesErr == nil || errors.Is(linesErr, syscall.EPIPE)) {
+		return &command.ExitError{Code: command.ExitStopped}
+	}
+	return err
 }
 
 // projectForDryRun returns p as the dry run crawls it: with its state in dir, no output, no

@@ -425,6 +425,17 @@ func TestDryRunCommand(t *testing.T) {
 		"answers in the earlier crawl.")
 }
 
+// A dry run whose reader closes the pipe exits as a crawl does, with the forecast as JSON Lines or as a table.
+func TestReaderOfForecastLeaves(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	for _, flags := range [][]string{{"--dry-run", "--output=-"}, {"--dry-run"}} {
+		code, output := runCommandInto(t, openBrokenPipe(t), v.CrawlArgs(append(flags, "http://shop.example/")...)...)
+		if code != command.ExitStopped || strings.Contains(output, "decorum:") {
+			t.Errorf("%s: exit code %d; it says %q", flags, code, output)
+		}
+	}
+}
+
 func TestDryRunUsage(t *testing.T) {
 	for _, flag := range []string{"--resume", "--fresh", "--warc=w"} {
 		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t,

@@ -101,7 +101,8 @@ Exit codes:
   1  failed
   2  wrong usage or configuration; nothing was sent
   3  a check failed
-  4  stopped by a limit or a signal; the state is kept, and --resume continues`
+  4  stopped by a limit, a signal, or a reader that closed the output of crawl; the
+     state is kept, and --resume continues`
 
 // newRootCommand returns the tree of commands.
 func (a *program) newRootCommand() *cobra.Command {

@@ -19,7 +19,7 @@ const (
 	ExitFailed      = 1 // the command failed
 	ExitUsage       = 2 // wrong usage or configuration; no request was sent
 	ExitCheckFailed = 3 // a check failed, such as robots check on a disallowed URL
-	ExitStopped     = 4 // stopped by a limit or a signal; --resume continues
+	ExitStopped     = 4 // stopped by a limit, a signal, or the reader of a crawl's output; --resume continues
 )
 
 // An ExitError is an error with an exit code.
