@@ -66,7 +66,7 @@ type dryRunForecast struct {
 	StartedAt  time.Time `json:"at"`
 	HostCount  int       `json:"hosts"`
 	EndReason  string    `json:"ends"` // why the crawl would end
-	// DurationIsMinimum says that pages which only links lead to may prolong the crawl.
+	// DurationIsMinimum says that pages which only links lead to may prolong the crawl, and cannot shorten it.
 	DurationIsMinimum bool     `json:"duration_is_minimum"`
 	Unknowns          []string `json:"unknown"`
 	forecastTotals
@@ -74,6 +74,8 @@ type dryRunForecast struct {
 	hosts           []*hostForecast         // the longest first
 	parkedByRule    []api.RefusalSummary
 	assumedPageSize project.Size
+	// linksMayEndEarlier says that pages which only links lead to may prolong the crawl or shorten it.
+	linksMayEndEarlier bool
 }
 
 // forecastUnknowns lists what no dry run can find out. It is part of the output.
@@ -126,8 +128,10 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 		}
 		total.addHost(total.hosts[i], t, s.startedAt)
 	}
-	total.DurationIsMinimum = mayFindMorePages(p) &&
-		(endReason == forecast.NothingLeft || endReason == forecast.NeverDue)
+	if mayFindMorePages(p) && (endReason == forecast.NothingLeft || endReason == forecast.NeverDue) {
+		total.linksMayEndEarlier = mayReachLimitEarlier(p, len(report.Hosts))
+		total.DurationIsMinimum = !total.linksMayEndEarlier
+	}
 	total.EndReason, total.Duration = endReasonTexts[endReason], api.Milliseconds(endTime.Sub(s.startedAt))
 	slices.SortFunc(total.hosts, func(a, b *hostForecast) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), strings.Compare(a.Host, b.Host))
@@ -314,6 +318,14 @@ func mayFindMorePages(p project.Project) bool {
 	return p.Handler != "" || p.Scope.MaxDepth > 0 && (d.Links || d.Feeds || d.Canonical || d.Images)
 }
 
+// mayReachLimitEarlier reports whether pages that no sitemap lists may exhaust limits.pages or limits.bytes of
+// a crawl of p before it has visited the known pages. If all pages are on one host, whose pace they
+// share, that takes no less time than the visits to the known pages.
+func mayReachLimitEarlier(p project.Project, hostCount int) bool {
+	mayVisitOtherHosts := hostCount > 1 || p.Scope.ScopeMode != "host" && p.Scope.ScopeMode != "origin"
+	return mayVisitOtherHosts && (p.Limits.Pages > 0 || p.Limits.Bytes > 0)
+}
+
 // maxForecastRows is the most hosts, and the most rules, that the table of a forecast lists.
 const maxForecastRows = 20
 
@@ -358,10 +370,14 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		s.WriteLine("… and %d more hosts: --output lists all", more)
 	}
 	s.WriteLine("")
-	if duration := roundedDurationText(time.Duration(p.Duration)); p.DurationIsMinimum {
+	switch duration := roundedDurationText(time.Duration(p.Duration)); {
+	case p.DurationIsMinimum:
 		s.WriteLine("The crawl would end after at least %s, and later if links lead to more pages: %s.", duration,
 			p.EndReason)
-	} else {
+	case p.linksMayEndEarlier:
+		s.WriteLine("The crawl would end after %s, and earlier or later if links lead to more pages: %s.", duration,
+			p.EndReason)
+	default:
 		s.WriteLine("The crawl would end after %s: %s.", duration, p.EndReason)
 	}
 	for _, h := range p.hosts {

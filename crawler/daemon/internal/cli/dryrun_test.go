@@ -321,7 +321,8 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 	})
 }
 
-// The duration is a minimum unless a limit ends the crawl, or its pages can lead to no others.
+// The duration is a minimum unless a limit ends the crawl, its pages can lead to no others, or to others on
+// more hosts that exhaust a limit.
 func TestForecastOfTheEnd(t *testing.T) {
 	_, seeds := forecastSites()
 	for _, tt := range []struct {
@@ -333,6 +334,20 @@ func TestForecastOfTheEnd(t *testing.T) {
 			"The crawl would end after at least 2h34m40s, and later if links lead to more pages: no page is left"},
 		{"callbacks", func(p *project.Project) { p.Handler, p.Scope.MaxDepth = "books", 0 },
 			"The crawl would end after at least 2m1s, and later if links"},
+		{"links to other hosts, and a limit of pages", func(p *project.Project) {
+			p.Discover.Links, p.Scope.ScopeMode, p.Limits.Pages = true, "any", 1e6
+		}, "The crawl would end after 2h34m40s, and earlier or later if links lead to more pages: no page is left"},
+		{"links to other hosts, and a limit of bytes", func(p *project.Project) {
+			p.Discover.Links, p.Scope.ScopeMode, p.Limits.Bytes = true, "domain", 1<<40
+		}, "The crawl would end after 2h34m40s, and earlier or later if links"},
+		{"links to other hosts", func(p *project.Project) { p.Discover.Links, p.Scope.ScopeMode = true, "any" },
+			"The crawl would end after at least 2h34m40s"},
+		{"links on two hosts, and a limit of pages", func(p *project.Project) {
+			p.Discover.Links, p.Seeds, p.Limits.Pages = true, seeds[:2], 1e6
+		}, ", and earlier or later if links"},
+		{"links on one host, and a limit of pages", func(p *project.Project) {
+			p.Discover.Links, p.Limits.Pages = true, 1e6
+		}, "The crawl would end after at least 2h34m40s"},
 		{"seeds only", func(p *project.Project) { p.Discover.Links, p.Scope.MaxDepth = true, 0 },
 			"The crawl would end after 2m1s: no page is left"},
 		{"sitemaps only", func(p *project.Project) {
