@@ -170,8 +170,8 @@ func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq
 	return s.eventBroker.subscribe(ctx, name), nil
 }
 
-// CheckReady returns nil if every project that should run does. Otherwise it joins one error for each
-// reason.
+// CheckReady returns nil if every project that should run does, and the robots.txt files can be saved.
+// Otherwise it joins one error for each reason.
 func (s *Supervisor) CheckReady(context.Context) error {
 	var reasons []error
 	if diskFull := s.robotsDiskFull.currentError(); diskFull != nil {

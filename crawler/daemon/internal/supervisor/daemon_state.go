@@ -66,7 +66,8 @@ func openDaemonStateStore(file string) (*daemonStateStore, error) {
 
 // markDaemonRunning records that the daemon runs, and returns when the previous daemon ended: now if
 // that one was killed at an unknown time, zero if this is the first one. On a full disk it leaves the
-// write to retryWrite, so that the daemon can start and say why its projects wait.
+// write to retryWrite, so that the daemon can start and say why its projects wait. The caller is the only
+// user of w.
 func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Time, err error) {
 	switch _, err := os.Stat(w.filePath); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -17,13 +17,13 @@ import (
 // projects and be killed again, so that no project makes progress. The daemon therefore
 // records its memory usage in memory.json. A project that held most of the memory at two memory
 // kills in a row comes up stopped. A process that ended otherwise, by SIGKILL, a power loss or a
-// crash, leaves no evidence of a memory kill, and stops no project.
+// crash, leaves no evidence of a memory kill unless it used nearly all of its memory, and stops no project.
 
 const (
 	memoryRecordFile     = "memory.json"
 	memoryRecordInterval = 2 * time.Second
-	// memoryKillThreshold is the share of the memory limit: live memory above it at the end of a
-	// process is evidence of a memory kill where the kernel does not count the kills.
+	// memoryKillThreshold is the share of the memory limit: live memory above it at the end of a process
+	// that did not end in order is evidence of a memory kill, even if the kernel has counted none.
 	memoryKillThreshold = 0.9
 	// maxMemoryKills is the number of memory kills in a row at which a project must have held most of
 	// the memory to come up stopped.
@@ -199,7 +199,7 @@ func (s *Supervisor) recordMemory(now time.Time) {
 }
 
 // markStoppedAfterMemoryKills sets the desired state of record.StoppedProject to stopped, with the
-// reason, if that project should run. An operator can start it again.
+// reason, if that project should run. An operator can start it again. The caller is the only user of w.
 func (w *memoryKillDetector) markStoppedAfterMemoryKills(stateStore *daemonStateStore) error {
 	project := w.record.StoppedProject
 	if project == "" || stateStore.desiredState(project).State != api.StateRunning {

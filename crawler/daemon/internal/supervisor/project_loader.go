@@ -66,8 +66,7 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	if err == nil && loaded.project.Output.JSONL != "" {
 		if other := l.jsonlOwner(loaded.project.Output.JSONL); other != "" && other != name {
 			return nil, d.FieldError(*project.NewFieldProblem("output.jsonl",
-				"%q is written by project %s: name another file",
-				loaded.project.Output.JSONL, other))
+				"%q is written by project %s: name another file", loaded.project.Output.JSONL, other))
 		}
 	}
 	return loaded, err

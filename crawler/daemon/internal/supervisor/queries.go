@@ -135,7 +135,6 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		if d.Host, err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 			return err
 		}
-		// Add the active visits and the robots.txt files.
 		visits, err := s.ProjectActiveVisits(ctx, name)
 		if err != nil {
 			return err

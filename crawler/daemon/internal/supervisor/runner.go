@@ -225,7 +225,6 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(limits.Duration), engine.ErrTimeLimit)
 		defer cancel()
 	}
-	// Open the outputs, and build the engine.
 	g, err := r.engineConfig(ctx, loaded)
 	if err != nil {
 		return err
@@ -241,7 +240,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	}
 	defer crawl.CloseIdleConns()
 	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = int64(limits.Pages), int64(limits.Bytes)
-	// From here on, queries use the engine of this run. Crawl.
+	// From here on, queries use the engine of this run.
 	r.engine.set(crawl, loaded)
 	r.statsTracker.beginRun(crawl.Crawler)
 	defer r.statsTracker.endRun()

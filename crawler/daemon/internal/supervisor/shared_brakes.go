@@ -65,7 +65,6 @@ func (o *operatorBrakes) mergeSharedBrakes(
 	if changed {
 		o.adoptSharedBrakeChanges(lastShared, shared, local)
 	}
-	// Find the brakes that the store lacks.
 	missing = map[string]string{}
 	for host, encoded := range local {
 		if shared[host] != encoded {
@@ -182,7 +181,8 @@ func (o *operatorBrakes) getOrStartSharedBrakes(loaded *loadedProject) *engine.C
 	return c
 }
 
-// sharedBrakesOfAllStores returns the shared brakes that are started and not closed.
+// sharedBrakesOfAllStores returns the shared brakes of all Redis stores that projects use. After
+// closeAllStores they are closed.
 func (o *operatorBrakes) sharedBrakesOfAllStores() []*engine.CrossProcessBrakes {
 	o.storesMu.Lock()
 	defer o.storesMu.Unlock()

@@ -28,7 +28,8 @@ type storeHandle struct {
 	beforeClose         func() // called with mu held before the stores close
 
 	// mu guards all fields below: userCount, stores, openedStoreIdentity, isOpeningOrClosing,
-	// directoryLock, closedForGood, questionsContext, endQuestions, closeTimer and lastStats.
+	// directoryLock, closedForGood, questionsContext, endQuestions, closeTimer and lastStats. A user may
+	// read stores without mu between acquire and release: the stores do not change meanwhile.
 	mu                  sync.Mutex
 	userCount           int                    // calls of acquire without their release
 	stores              *datadir.CrawlStores   // nil: closed

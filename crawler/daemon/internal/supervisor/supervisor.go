@@ -65,7 +65,8 @@ type Options struct {
 
 // Open locks DataDir, opens the state of the daemon, and starts the projects that ran when the
 // previous daemon ended. The caller must call Close. Open fails if another process has locked
-// DataDir, or if the folder of project files cannot be read.
+// DataDir, or if ProjectFilesDir is not a directory. If that directory cannot be read, Open logs it, and
+// Run tries again.
 func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.ProjectFilesDir)
 	dataDir, err2 := filepath.Abs(opts.DataDir)
@@ -154,8 +155,9 @@ func (s *Supervisor) projectNamesWithData() []string {
 	return names
 }
 
-// Run follows the project files and samples the throughput of the projects once a second, until ctx is
-// done. It returns when the goroutines that it started have ended; the projects keep running.
+// Run follows the project files until ctx is done. Once a second it also drops expired brakes, starts and
+// closes shared brakes, samples the throughput of the projects, and records the memory usage. It returns
+// when the goroutines that it started have ended; the projects keep running.
 func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
