@@ -9,5 +9,6 @@
 // The package starts no goroutine. Locks are taken in this order: JSONLRecorder.mu, then jsonlFile.mu. A
 // writer that waits for space on the disk holds JSONLRecorder.mu or, for the ledger and the WARC files,
 // diskFullRetrier.mu, and calls Config.OnDiskFull with it; the other writers of the same file wait for it.
-// Sync takes neither, so that a store can still sync while a writer waits.
+// A writer of a body holds no lock while it waits. Sync takes neither lock, so that a store can still sync
+// while a writer waits.
 package sinks

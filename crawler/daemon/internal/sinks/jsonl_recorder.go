@@ -132,7 +132,7 @@ func (o *JSONLRecorder) Sync() error {
 	return o.file.Sync()
 }
 
-// Close closes the file. Call it after the store has been closed, which calls Sync.
+// Close syncs and closes the file: see Outputs.Close.
 func (o *JSONLRecorder) Close() error {
 	if o == nil || o.file == nil {
 		return nil

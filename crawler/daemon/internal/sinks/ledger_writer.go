@@ -57,7 +57,7 @@ func (p *LedgerWriter) Sync() error {
 	return p.ledger.Sync()
 }
 
-// Close ends the run in the ledger. Call it after the store has been closed, which calls Sync.
+// Close ends the run in the ledger, and syncs and closes its file: see Outputs.Close.
 func (p *LedgerWriter) Close() error {
 	if p == nil {
 		return nil

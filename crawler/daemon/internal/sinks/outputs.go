@@ -63,7 +63,8 @@ func (o Outputs) Sync() error {
 	return errors.Join(o.JSONL.Sync(), o.Archive.Sync(), o.Ledger.Sync())
 }
 
-// Close syncs and closes all outputs. Call it after the stores have been closed.
+// Close syncs and closes all outputs. Call it after the last write. Stores that stay open, as
+// between the runs of a daemon's project, must not call Sync of this Outputs afterwards.
 func (o Outputs) Close() error {
 	return errors.Join(o.Ledger.Close(), o.Archive.Close(), o.JSONL.Close())
 }

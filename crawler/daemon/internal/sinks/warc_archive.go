@@ -228,8 +228,7 @@ func (a *WARCArchive) Sync() error {
 	return a.archive.Sync()
 }
 
-// Close closes the files and unlocks the directory. Call it after the store has been closed, which calls
-// Sync.
+// Close syncs and closes the files, and unlocks the directory: see Outputs.Close.
 func (a *WARCArchive) Close() error {
 	if a == nil {
 		return nil
