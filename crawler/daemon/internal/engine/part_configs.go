@@ -71,7 +71,6 @@ func NewFetchers(
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
-	// Configure the fetcher for http and https.
 	cfg := httpfetch.Config{
 		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact),
 		Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
@@ -96,7 +95,6 @@ func NewFetchers(
 	if web, err = httpfetch.New(cfg); err != nil {
 		return nil, nil, err
 	}
-	// Add the fetcher for ftp.
 	all = crawler.MultiSchemeFetcher{"http": web, "https": web}
 	if p.Fetch.Proxy == "" {
 		all["ftp"], err = ftpfetch.New(ftpfetch.Config{
