@@ -145,9 +145,8 @@ func (d StateDir) readOutputLengths() (k DurableOutputLengths, err error) {
 		err = json.Unmarshal(text, &k.files)
 	}
 	if err != nil {
-		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl repairs the ends of its output files "+
-			"without it",
-			d.Path(outputLengthsFile), err)
+		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl repairs the ends of its "+
+			"output files without it", d.Path(outputLengthsFile), err)
 	}
 	return k, nil
 }

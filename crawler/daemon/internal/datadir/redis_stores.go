@@ -55,9 +55,8 @@ const RedisOpenTimeout = 30 * time.Second
 func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s CrawlStores, err error) {
 	dir := StateDir(p.Store.Path)
 	if _, err := os.Stat(dir.Path(StoreFile)); err == nil {
-		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that "+
-			"out, or name another directory with --data",
-			dir.Path(StoreFile))
+		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: "+
+			"leave that out, or name another directory with --data", dir.Path(StoreFile))
 	}
 	opts, err := RedisOptions(&p.Store.Redis, open)
 	if err != nil {
