@@ -136,7 +136,7 @@ func (a *AuditLog) syncUpTo(seq int64, f *os.File) error {
 	latest := a.lastSeq
 	a.mu.Unlock()
 	if err := f.Sync(); errors.Is(err, os.ErrClosed) {
-		return nil // f was full: rotate made it durable before it closed it
+		return nil // f was full, or the audit is closed: rotate and Close sync f before they close it
 	} else if err != nil {
 		return err
 	}
