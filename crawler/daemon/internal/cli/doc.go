@@ -14,8 +14,10 @@
 //
 // Each command starts its own goroutines, for signals, progress, the crawl's socket and the
 // daemon's listeners, and waits for them before it returns. The exception is a third signal to crawl
-// or serve: it ends the process at once.
+// or serve: it ends the process at once. In the packages below, a read from a terminal can outlast its
+// command, and ends with the process.
 //
 // visitedHostSet.mu and dryRun.mu guard maps. No code holds one of them while it acquires another
-// lock.
+// lock. openQuestions in foreground_run.go keeps the engine open: a query through the crawl's socket holds
+// it for reading while it uses the engine, and takes the engine's locks.
 package cli
