@@ -1,9 +1,10 @@
 // Package crawltest provides a web for tests of crawlers, and a judge of the crawlers.
 //
 // A Web is a set of Sites and a log of every request to them. As an http.RoundTripper it runs
-// inside testing/synctest bubbles: it opens no socket, starts no goroutine, and waits by the
-// bubble's clock. As an http.Handler, and on a real socket after Start, it serves all hosts on one
-// port and its faults are real: connections are reset, bodies end early, answers never come.
+// inside testing/synctest bubbles: it opens no socket, waits by the bubble's clock, and starts no
+// goroutine except a context.AfterFunc that records the end of a canceled request. As an
+// http.Handler, and on a real socket after Start, it serves all hosts on one port and its faults
+// are real: connections are reset, bodies end early, answers never come.
 //
 // The judge (Web.Judge) reads the log and reports where a crawler broke a rule. It decides this
 // independently of the crawler: the author of a site states in Go, next to the text of its
