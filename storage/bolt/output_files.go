@@ -102,9 +102,8 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
 	case err == nil && info.Size() == 0: // bbolt would write to an empty file
-		return nil, false, fmt.Errorf("%s is empty: it was truncated, or the process that created it was killed at "+
-			"once: "+
-			"restore it from a backup, or move it away to start over", path)
+		return nil, false, fmt.Errorf("%s is empty: it was truncated, or the process that created it was "+
+			"killed at once: restore it from a backup, or move it away to start over", path)
 	}
 	err = catchFault(func() error {
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})

@@ -174,9 +174,8 @@ func explainOpenError(path string, err error) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch),
 		errors.Is(err, bbolterrors.ErrChecksum):
-		return fmt.Errorf("%s is not the store of a crawl, or it is damaged: %w: give another path, or restore it "+
-			"from a backup",
-			path, err)
+		return fmt.Errorf("%s is not the store of a crawl, or it is damaged: %w: give another path, or "+
+			"restore it from a backup", path, err)
 	}
 	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to start over",
 		path, err)

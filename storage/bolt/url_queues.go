@@ -34,7 +34,6 @@ func (q *urlQueues) prefetchCount() int { return q.heads.prefetchCount(len(q.ind
 
 // put puts e into a lane of o, behind the URLs with the same sort key, or before them in a LIFO lane.
 func (q *urlQueues) put(o *residentOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
-	// Write the URL to the journal.
 	o.lastSeq++
 	p := urlQueuePosition{sortKey: at, seq: o.lastSeq}
 	if id.IsLIFO() {
