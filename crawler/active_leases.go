@@ -67,9 +67,10 @@ func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Co
 	if h.byToken == nil {
 		h.byToken = map[uint64]*activeLease{}
 	}
-	h.byToken[l.Token] = &activeLease{lease: l, expiryTimer: time.AfterFunc(time.Until(l.Expires), expire),
-		expire:      expire,
-		ActiveVisit: ActiveVisit{URL: l.URL, Host: l.URL.Origin().Host(), LeasedAt: time.Now()}}
+	h.byToken[l.Token] = &activeLease{
+		lease: l, expiryTimer: time.AfterFunc(time.Until(l.Expires), expire), expire: expire,
+		ActiveVisit: ActiveVisit{URL: l.URL, Host: l.URL.Origin().Host(), LeasedAt: time.Now()},
+	}
 	return ctx
 }
 
@@ -108,8 +109,8 @@ func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	active := h.byToken[l.Token]
-	active.Host, active.Kind, active.RequestedAt, active.cancelRequest = t.URL().Origin().Host(),
-		t.Kind(), time.Now(), cancelRequest
+	active.Host, active.Kind, active.RequestedAt, active.cancelRequest =
+		t.URL().Origin().Host(), t.Kind(), time.Now(), cancelRequest
 	return requestCtx, func() {
 		h.mu.Lock()
 		active.cancelRequest = nil

@@ -106,8 +106,8 @@ func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiu
 // of the crawl.
 func (r *contentAnalyzer) forbidsImagesForPurposes(v *Visit) bool {
 	others := func(s aiuse.Signal) bool { return s.Category != aiuse.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals),
-		others).ConflictWithPurposes(r.gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).
+		ConflictWithPurposes(r.gate.Purposes()) != nil
 }
 
 // forbidsContentUse reports whether the page's content must be withheld, because the site objects

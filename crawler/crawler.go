@@ -174,7 +174,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {
 		wg.Go(func() {
-			defer stop(errWorkerGoexit) // after a stop or a Goexit; a second cause is ignored
+			defer stop(errWorkerGoexit) // no effect unless a Goexit ended the loop: the first cause counts
 			for ctx.Err() == nil {
 				if err := c.step(ctx, workCtx); err != nil {
 					stop(err)

@@ -14,8 +14,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// The exported decisions in this file depend on no limit that crawls or processes share, so decorum
-// explain calls the same functions. decorum.Decision gives the order in which a crawl takes them.
+// The exported decisions in this file depend on no limit that crawls or processes share, and get the
+// time as an argument, so decorum explain calls the same functions. decorum.Decision gives the order in
+// which a crawl takes them.
 
 // RefusalDecision returns the Decision that err stands for, with err as its Cause; nil stands for
 // Proceed. err comes from frontier.Scope, gate.Gate or tdmrep.json. Any other error means that no
@@ -44,8 +45,8 @@ func RefusalDecision(err error) (decorum.Decision, error) {
 			d.Action = decorum.Suspend
 		}
 	case isRedirect:
-		d.Reason, d.Rule, d.Line = decorum.ReasonRobotsRedirect, redirect.Refusal.Verdict.Rule,
-			redirect.Refusal.Verdict.Line
+		d.Reason, d.Rule, d.Line =
+			decorum.ReasonRobotsRedirect, redirect.Refusal.Verdict.Rule, redirect.Refusal.Verdict.Line
 	case errors.Is(err, decorum.Dropped):
 		d.Reason = decorum.ReasonDropped
 	default:
@@ -161,8 +162,8 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	}
 	// Note who waits now: an origin that begins to wait while Reserve runs must stay in the
 	// waitlist.
-	lastWaiting, lastBraked := c.waitlist.originsAwaitingPermit.lastArrivalNumber(),
-		c.waitlist.brakedOrigins.lastArrivalNumber()
+	lastWaiting, lastBraked :=
+		c.waitlist.originsAwaitingPermit.lastArrivalNumber(), c.waitlist.brakedOrigins.lastArrivalNumber()
 	permit, d := c.Limiter.Reserve(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots,
 			Delay: max(policy.Delay, delay, brake.Delay)})
@@ -246,9 +247,8 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decor
 // the robots.txt or tdmrep.json that must come first, or for the redirect of a robots.txt. It reads
 // tdmrep.json only if the crawl has a purpose that the file can reserve. The Clearance is valid if
 // the Decision is to Proceed.
-func (c *Crawler) checkScopeAndGetClearance(
-	ctx context.Context, l storage.Lease,
-) (clearance gate.Clearance, d decorum.Decision, err error) {
+func (c *Crawler) checkScopeAndGetClearance(ctx context.Context,
+	l storage.Lease) (clearance gate.Clearance, d decorum.Decision, err error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
 	err = c.Frontier.CheckScope(entry) // the scope may be narrower than when the URL was found

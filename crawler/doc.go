@@ -42,9 +42,9 @@
 //
 // # Goroutines and locks
 //
-// Run starts Settings.Workers workers and three loops: one renews leases, one saves the frontier's
-// counts, one wakes waiting origins. It waits for all of them before it returns. Step runs in the
-// caller's goroutine. Constructors start nothing.
+// Run starts Settings.Workers workers and three loops: one renews leases, each in a separate
+// goroutine, one saves the frontier's counts, one wakes waiting origins. It waits for all of them
+// before it returns. Step runs in the caller's goroutine. Constructors start nothing.
 //
 // hostEntry.saveLock comes before hostTable.mu, and hostTable.mu before the locks of
 // politeness.Limiter. The lock of politeness.Brakes, which is held while Brakes reports a change, comes

@@ -105,8 +105,9 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate
 	if err != nil {
 		return leaseOutcome{outcome: storage.Requeue}, err
 	}
-	if d := CrawlDelayDecision(c.hostTable.politenessPolicyOf(origin.Host(), now), delay,
-		now); d.Action != decorum.Proceed {
+	if d := CrawlDelayDecision(
+		c.hostTable.politenessPolicyOf(origin.Host(), now), delay, now,
+	); d.Action != decorum.Proceed {
 		return c.handleUnvisited(ctx, l, d)
 	}
 	if c.Hooks.SkippedInDryRun != nil {

@@ -145,8 +145,8 @@ func (g *GapHistogram) Count() (n int64) {
 	return n
 }
 
-// Median returns the gap that half of all gaps do not exceed, 0 without gaps. It is accurate to 10
-// % from a millisecond to two hours.
+// Median returns the gap that half of all gaps do not exceed, 0 without gaps. It is accurate to
+// within 10 % from a millisecond to two hours.
 func (g *GapHistogram) Median() time.Duration {
 	n := g.Count()
 	if n == 0 {

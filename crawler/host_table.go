@@ -115,7 +115,6 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 	}
 }
 
-// countVisit adds v to the statistics.
 func (m *HostStats) countVisit(v *Visit) {
 	m.Requests++
 	if v.Response == nil && !v.interrupted || isTransientStatus(v.Status()) {
@@ -226,8 +225,8 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 		next := policy.NextVisit(visit)
 		ms.limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
 		due := timecmp.Later(h.Due, next.Due) // a concurrent visit may require a longer rest
-		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End),
-			next.HostSlots, next.ConsecutiveFailures
+		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures =
+			due, due.Sub(v.End), next.HostSlots, next.ConsecutiveFailures
 		return h
 	})
 	err = errors.Join(err, ms.hostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host))

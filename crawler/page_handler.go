@@ -128,8 +128,8 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 		if l.Request == nil && p.frontier.WasRecentlyOffered(l.URL) { // as are most links of a site
 			continue
 		}
-		found.URL, found.CallbackData, found.Source, found.Request = l.URL, l.CallbackData,
-			l.discoverySource(), l.Request
+		found.URL, found.CallbackData, found.Source, found.Request =
+			l.URL, l.CallbackData, l.discoverySource(), l.Request
 		if err := found.Validate(); err != nil {
 			p.log.Warn("a handler returned an invalid link", "page", v.URL(), "error", err)
 			continue

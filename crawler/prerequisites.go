@@ -73,7 +73,6 @@ func (h *robotsFollowUpsDone) isApplied(o decorum.Origin, file string) bool {
 	return applied == file
 }
 
-// setApplied records that the robots.txt with this identity was applied for o.
 func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

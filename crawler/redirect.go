@@ -35,9 +35,8 @@ func (p *pageHandler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit
 // method. Every other method becomes GET after 301, 302 and 303, and stays after 307 and 308. A
 // request that is unsafe or has a body is only repeated on the same origin, because the body was
 // meant for that origin.
-func RedirectTarget(
-	original *storage.NonGETRequest, res *decorum.Response,
-) (to decorum.URL, request *storage.NonGETRequest, ok bool) {
+func RedirectTarget(original *storage.NonGETRequest,
+	res *decorum.Response) (to decorum.URL, request *storage.NonGETRequest, ok bool) {
 	to, ok = res.Location()
 	switch {
 	case original == nil:
@@ -54,9 +53,9 @@ func RedirectTarget(
 // redirectEntry returns the entry of a redirect's target. It counts one more redirect, but has the
 // depth of the redirecting URL, which it replaces.
 func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
-	e := storage.Entry{URL: to, Source: storage.SourceRedirect, PriorityClass: v.Lease.PriorityClass,
-		PriorityRank: v.Lease.PriorityRank,
-		Depth:        v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
+	e := storage.Entry{URL: to, Source: storage.SourceRedirect,
+		PriorityClass: v.Lease.PriorityClass, PriorityRank: v.Lease.PriorityRank,
+		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		Referrer: v.URL().String(), CallbackData: v.Lease.CallbackData}
 	if isAnnouncedFeed(v.Lease) {
 		e.Source = storage.SourceFeed

@@ -101,12 +101,12 @@ func (l *sitemapLastmodSummary) addEntries(listed []sitemap.Entry) {
 	}
 }
 
-// hasCredibleDates reports whether the dates mean anything. They do not if the sitemap claims that
-// all its pages, three or more, were modified just now: within the hour, or all at the same time
+// hasCredibleDates reports whether there are dates, and they mean anything. They do not if the
+// sitemap claims that all its pages, three or more, were modified just now: within the hour, or all at the same time
 // within a day. Then the dates say when the sitemap was generated.
 func (l *sitemapLastmodSummary) hasCredibleDates(now time.Time) bool {
-	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) &&
-		!l.earliest.Before(now.Add(-24*time.Hour))
+	isRecent := !l.earliest.Before(now.Add(-time.Hour)) ||
+		l.earliest.Equal(l.latest) && !l.earliest.Before(now.Add(-24*time.Hour))
 	return l.count > 0 && (l.count < 3 || !isRecent)
 }
 

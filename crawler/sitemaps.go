@@ -32,7 +32,7 @@ func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (leaseOutco
 	}
 	ctx = commitContext(ctx)
 	if to, ok := v.Response.Location(); ok {
-		e := redirectEntry(v, to) // declared for the sitemap, valid for its target
+		e := redirectEntry(v, to) // what declares the sitemap declares its target, too
 		e.Source = storage.SourcePrerequisite
 		if _, err := p.frontier.Discover(ctx, e); err != nil {
 			return leaseOutcome{outcome: storage.Requeue}, err
@@ -210,8 +210,8 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
 		if s.IsSitemap {
-			e.Source, e.PriorityClass, e.PriorityRank, e.Depth = storage.SourcePrerequisite,
-				storage.ClassEarly, 0, v.Lease.Depth+1
+			e.Source, e.PriorityClass, e.PriorityRank, e.Depth =
+				storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
 			e.CallbackData = v.Lease.CallbackData // a declared index declares its sitemaps
 			if e.Depth > maxSitemapNesting {
 				p.log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(),

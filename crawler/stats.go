@@ -31,14 +31,14 @@ type Stats struct {
 	RedirectsToNewURLs int64 // of Redirects, those whose target was queued
 	// Of pages answered with 2xx on their first visit:
 	NonCanonical    int64 // those that name another URL as canonical
-	DuplicateBodies int64 // those with the body of another of the last 50,000 bodies, at least
+	DuplicateBodies int64 // those whose body another URL had, among the last 50,000 bodies or more
 
 	// Why no visit of this process may begin now, except a probe of the network; empty if visits
 	// may begin. And how many visits a busy machine allows at a time; 0 means no such limit.
 	MachinePauseReason      string
 	MachineConcurrencyLimit int
 
-	HTTPSUpgrades int64 // http URLs that the frontier replaced by https
+	HTTPSUpgrades int64 // http URLs that the frontier replaced by https, counted each time they are found
 }
 
 // counters are the Stats that all workers add to.

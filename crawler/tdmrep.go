@@ -27,8 +27,8 @@ type CachedTDMRep struct {
 	ConsecutiveFailures int           `json:"failures,omitempty"` // consecutive failed lookups
 	parsed              *aiuse.TDMRep // Body, parsed; nil without a file
 
-	// firstUseGraceUntil extends a newly fetched file, as of a robots.txt: the file stays fresh
-	// until it has decided about a page, but not beyond this time. Zero once it has.
+	// firstUseGraceUntil extends the freshness of a newly fetched file, as the gate does for a
+	// robots.txt: the file stays fresh until it has decided about a page, but not beyond this time. Zero once it has.
 	firstUseGraceUntil time.Time
 }
 
@@ -124,7 +124,6 @@ func (rs *tdmrepCache) get(o decorum.Origin) *CachedTDMRep {
 	return r
 }
 
-// put caches the file of o.
 func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -284,8 +283,8 @@ func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (lea
 	}
 	p.tdmrepCache.put(o, r)
 	if r.pagesAwaitRetry() {
-		p.log.Warn("origin held: its tdmrep.json cannot be fetched", "origin", o, "attempts",
-			r.ConsecutiveFailures, "again_at", r.RefetchAt)
+		p.log.Warn("origin held: its tdmrep.json cannot be fetched", "origin", o,
+			"attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
 		return result, p.frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
 	}
 	if !bytes.Equal(r.Body, before.Body) {
@@ -303,8 +302,8 @@ func (p *prerequisites) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDM
 		r.ConsecutiveFailures++
 		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.ConsecutiveFailures-1, maxTDMRepFailures))
 		if r.ConsecutiveFailures >= maxTDMRepFailures {
-			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil = maxTDMRepFailures,
-				v.End.Add(p.settings.TDMRepTTL), v.End.Add(maxGrace)
+			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil =
+				maxTDMRepFailures, v.End.Add(p.settings.TDMRepTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}

@@ -166,7 +166,7 @@ func (v *Visit) CanonicalURL() decorum.URL {
 
 // A LinkToVisit is a URL that a handler wants the crawl to visit.
 type LinkToVisit struct {
-	URL decorum.URL // its target
+	URL decorum.URL
 	// stored with the URL and passed to its visit; at most storage.MaxCallbackDataBytes bytes
 	CallbackData []byte
 	Request      *storage.NonGETRequest // method, header and body; nil for GET
