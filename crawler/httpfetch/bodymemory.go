@@ -61,9 +61,8 @@ func (p *roundTrip) retainBodyMemory() {
 
 // readSitemapIntoSpool reads the body of a sitemap into p.bodySpool. It returns how many bytes the
 // spool holds, uncompressed, and whether the body was cut.
-func (t *ticketedClient) readSitemapIntoSpool(
-	ctx context.Context, r io.Reader, p *roundTrip,
-) (n int64, truncated bool, err error) {
+func (t *ticketedClient) readSitemapIntoSpool(ctx context.Context, r io.Reader,
+	p *roundTrip) (n int64, truncated bool, err error) {
 	stored := t.cfg.BodyMemory.MaxBodyLen(1)
 	if t.cfg.CaptureExchanges {
 		stored = t.cfg.BodyMemory.MaxBodyLen(2)

@@ -138,7 +138,7 @@ func siteOf(u *url.URL) string { return registrable.Domain(u.Hostname()) }
 // newSiteCookieJar returns a jar of the cookies in saved. If saved has several cookies with one
 // identity, the last one counts; expired cookies are left out.
 func newSiteCookieJar(saved []savedCookie, now time.Time) *singleSiteCookies {
-	// The options hold no error.
+	// cookiejar.New returns no error for valid options.
 	cookieJar, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
 	j := &singleSiteCookies{cookieJar: cookieJar}
 	index := map[string]int{}

@@ -25,8 +25,8 @@ type crawlDialer struct {
 	proxy          *url.URL // nil: connections are direct
 	resolver       *cachingResolver
 	netDialer      net.Dialer
-	// blockedAddrKind returns what kind of address no visit may connect to, such as "a
-	// loopback"; "" if a visit may connect to the address.
+	// blockedAddrKind returns the kind of an address that no visit may connect to, with its
+	// article ("a loopback"), or "" if a visit may connect to the address.
 	blockedAddrKind func(netip.Addr) string
 	rootCAs         *x509.CertPool // trusted certificate authorities; nil: the system's
 }

@@ -1,6 +1,6 @@
-// Package httpfetch fetches URLs over HTTP for a crawl. Every request that leaves the machine
-// over HTTP passes through it: a request is sent only with a crawler.Ticket, only for the
-// ticket's URL, and only once.
+// Package httpfetch fetches URLs over HTTP for a crawl. Every HTTP request of a crawl passes
+// through it: a request is sent only with a crawler.Ticket, only for the ticket's URL, and only
+// once.
 //
 // The package decides which addresses are refused, which bytes are sent, and what a failure is
 // called. It never decides whether or when a page is visited.
@@ -42,4 +42,5 @@
 //
 // The locks of Cookies, cachingResolver, ownAddrs and wireRecorder are never held together. Cookies
 // holds its lock while it reads and writes notes; cachingResolver releases its lock during a lookup.
+// wireRecorder.mu comes before the lock of bodymem.Budget: memory is released under it.
 package httpfetch

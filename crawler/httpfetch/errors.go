@@ -52,7 +52,7 @@ type timeoutError struct {
 // Error says what did not arrive, and within what time.
 func (s timeoutError) Error() string { return fmt.Sprintf("no %s within %v", s.phase, s.limit) }
 
-// Timeout is part of net.Error.
+// Timeout returns true, as the timeouts of package net do. crawler looks for this method.
 func (timeoutError) Timeout() bool { return true }
 
 // Reasons for a missing response that this package finds itself.
@@ -67,9 +67,9 @@ var (
 	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
 	// errUnexpectedUpgrade is the error of a response for which net/http returns the connection as
 	// the body. A read of such a body ends neither with a context nor at an end of data.
-	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols) to a request without an " +
-		"Upgrade header",
-		decorum.Malformed, nil}
+	errUnexpectedUpgrade = &fetchError{
+		"the server answers 101 (Switching Protocols) to a request without an Upgrade header", decorum.Malformed, nil,
+	}
 )
 
 // translateRequestError returns the error of a request in plain words where it knows some, else err.

@@ -88,7 +88,6 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// withDefaults returns cfg with the defaults of its zero fields.
 func (cfg Config) withDefaults() Config {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.FirstByteTimeout = min(cmp.Or(cfg.FirstByteTimeout, cfg.Timeout), cfg.Timeout)

@@ -69,7 +69,6 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 			return err
 		}
 	}
-	// Only requests for pages carry cookies.
 	cookies := t.cfg.Cookies
 	if !p.ticket.Kind().IsPage() {
 		cookies = nil
@@ -234,7 +233,7 @@ func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 		c.recorder.Store(p.recorder)
 	}
 	if err != nil {
-		return nil // other hosts cannot share it
+		return nil // conn has no IP address that other hosts could share
 	}
 	p.serverAddr = addr
 	return p.ticket.ClaimServerAddr(addr.Addr())
@@ -270,9 +269,8 @@ const maxPooledBuffer = 256 << 10
 
 // readBody returns the decoded body up to its limit, and reports whether it was cut. It puts the
 // body of a sitemap into p.bodySpool.
-func (t *ticketedClient) readBody(
-	ctx context.Context, res *http.Response, p *roundTrip,
-) (body []byte, truncated bool, err error) {
+func (t *ticketedClient) readBody(ctx context.Context, res *http.Response,
+	p *roundTrip) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
 	if ticket.Request().MethodOrGet() == http.MethodHead {
 		return nil, false, nil // its Content-Length is that of the body of a GET

@@ -22,7 +22,9 @@ type wireRecorder struct {
 	memoryShare   *bodymem.VisitShare // the visit's
 	reservedBytes int64               // reserved in memoryShare for exchange.RawResponse; constant once stopped
 
-	mu             sync.Mutex // guards exchange, remainingBytes, truncated and stopped
+	// mu guards exchange, remainingBytes, truncated and stopped. Only exchange.Addr is set without it,
+	// before a connection has the recorder.
+	mu             sync.Mutex
 	exchange       decorum.RawExchange
 	remainingBytes int64 // bytes of the response that still fit
 	truncated      bool  // the response exceeded remainingBytes
