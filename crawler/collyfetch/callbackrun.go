@@ -243,8 +243,8 @@ func (r *callbackRun) noteIfRetry(m *joinedCollyCollector, req *colly.Request, r
 		return false
 	}
 	if !r.ticket.Request().IsSafe() {
-		r.collector.Log.Warn("Retry has no effect: a request that is not safe is not sent twice", "method",
-			req.Method, "url", r.ticket.URL())
+		r.collector.Log.Warn("Retry has no effect: a request that is not safe is not sent twice",
+			"method", req.Method, "url", r.ticket.URL())
 		return true
 	}
 	r.mu.Lock()

@@ -50,7 +50,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.LocalFailure) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
 		r.fetchOrCollyErr = err
-		panic(errStopCoroutine) // the page was not visited and will be requested again
+		panic(errStopCoroutine) // the error says nothing about the page, which will be requested again
 	case err != nil:
 		return nil, err
 	}

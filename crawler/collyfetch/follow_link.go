@@ -81,8 +81,8 @@ func checkURLAgainstFilters(m *colly.Collector, u decorum.URL, depth int) error 
 		return colly.ErrForbiddenURL
 	case len(m.URLFilters) > 0 && !slices.ContainsFunc(m.URLFilters, matches):
 		return colly.ErrNoURLFiltersMatch
-	case slices.Contains(m.DisallowedDomains, host), len(m.AllowedDomains) > 0 &&
-		!slices.Contains(m.AllowedDomains, host):
+	case slices.Contains(m.DisallowedDomains, host),
+		len(m.AllowedDomains) > 0 && !slices.Contains(m.AllowedDomains, host):
 		return colly.ErrForbiddenDomain
 	}
 	return nil

@@ -21,12 +21,12 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 		return nil
 	}
 	run := crawler.NewLedgerRunStart(o.Policy)
-	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.FetchConfig.UserAgent, o.Settings.ProductToken,
-		o.Settings.RecordRefusalsInLedger
-	run.FallbackTokens, run.IgnoresStarRules = o.RobotsConfig.Agent.FallbackTokens(),
-		o.RobotsConfig.Agent.IgnoresStarRules()
-	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.RobotsConfig.Dialect.String(),
-		!o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
+	run.UserAgent, run.ProductToken, run.RecordsRefusals =
+		o.FetchConfig.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
+	run.FallbackTokens, run.IgnoresStarRules =
+		o.RobotsConfig.Agent.FallbackTokens(), o.RobotsConfig.Agent.IgnoresStarRules()
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes =
+		o.RobotsConfig.Dialect.String(), !o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
 	extent, err := readDurableLedgerExtent(o.StateDir)
 	if err != nil {
 		return err

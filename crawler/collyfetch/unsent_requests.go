@@ -55,6 +55,6 @@ func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 // isUnsent reports whether r was refused before it was sent, or failed on this machine. The crawl then
 // queues it again.
 func (r *callbackRun) isUnsent() bool {
-	return r.callbackRequest != nil && (errors.Is(r.fetchOrCollyErr, decorum.NotDue) ||
-		errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
+	return r.callbackRequest != nil &&
+		(errors.Is(r.fetchOrCollyErr, decorum.NotDue) || errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
 }

@@ -99,7 +99,6 @@ type Crawl struct {
 func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
-	// Derive the crawl's identity from Agent and Contact.
 	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -107,8 +106,8 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent,
-		httpheader.ContactMail(o.Contact), product
+	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken =
+		userAgent, httpheader.ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -128,7 +127,6 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.KeepCookies {
 		o.FetchConfig.Cookies = httpfetch.NewCookies(crawl.frontierStore)
 	}
-	// Connect fetcher, crawler and collector.
 	fetcher, err := httpfetch.New(o.FetchConfig)
 	if err != nil {
 		return nil, err
