@@ -122,8 +122,8 @@ func (*FullError) Unwrap() error { return decorum.LocalFailure }
 // denyShare records that the visit of s got no memory, and returns its error. The caller holds m.mu.
 func (m *Budget) denyShare(s *VisitShare) error {
 	now := time.Now()
-	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenialTime.IsZero() ||
-		now.Sub(m.lastDenialTime) > warnInterval}
+	s.err = &FullError{MemorySize: m.size,
+		FirstInSeries: m.lastDenialTime.IsZero() || now.Sub(m.lastDenialTime) > warnInterval}
 	m.lastDenialTime = now
 	m.deniedVisitCount++
 	// Remember the URL's age for its next visit; if there are too many URLs, drop arbitrary ones.

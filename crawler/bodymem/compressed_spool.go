@@ -133,7 +133,6 @@ func (p *chunkWriter) Write(b []byte) (n int, err error) {
 			p.chunks = append(p.chunks, make([]byte, 0, chunkSize))
 			last++
 		}
-		// Fill the last chunk.
 		part := b[n:min(len(b), n+chunkSize-len(p.chunks[last]))]
 		p.chunks[last] = append(p.chunks[last], part...)
 		p.compressedLen += int64(len(part))

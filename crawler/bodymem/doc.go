@@ -13,8 +13,8 @@
 // A visit that needs more bytes than are free waits. If every visit that holds memory waits, none
 // could end, so the youngest of them ends with a *FullError, which counts neither against its host
 // nor against its URL. The URL keeps its age, and its next visit reserves all that it may need
-// before it sends the request. So a URL's visit is ended at most once, and the oldest visit is
-// never ended.
+// before it sends the request, or ends after five seconds without having sent it. So at most one
+// visit to a URL is ended after its request was sent, and then never the oldest visit.
 //
 // An eighth of the memory is for the first 64 KiB of each visit, so that long bodies do not keep short
 // ones waiting.
