@@ -21,7 +21,6 @@ const (
 // byteClasses has the set of classes of every byte.
 var byteClasses = newByteClasses()
 
-// newByteClasses returns the table for byteClasses.
 func newByteClasses() (table [256]uint8) {
 	for _, c := range whitespace {
 		table[c] = classBlank | classTagNameEnd | classAttrNameEnd
@@ -216,7 +215,6 @@ func (a *attributes) setIfKnown(name, value []byte) {
 	}
 }
 
-// setIfUnset sets dst if it is nil.
 func setIfUnset(dst *[]byte, value []byte) {
 	if *dst == nil {
 		*dst = value

@@ -102,7 +102,6 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	defer cancel()
 	s.ctx = ctx
 	res := &decorum.Response{URL: u, Header: http.Header{}, Start: time.Now()}
-	// Make the visit, and turn its reply or error into a response.
 	err = s.connectAndFetch(name, res)
 	s.close()
 	res.Addr, res.End = s.serverAddr, time.Now()
