@@ -121,8 +121,8 @@ func (f *File) compileCombinedGroup(r *Rules, a Agent, best agentRank) {
 		case syntax.UserAgent:
 			named := f.agentMatchRank(a, l.Value) == best
 			if named {
-				agentValues, r.groupAgentLineNumbers = append(agentValues, l.Value),
-					append(r.groupAgentLineNumbers, int(l.Number))
+				agentValues, r.groupAgentLineNumbers =
+					append(agentValues, l.Value), append(r.groupAgentLineNumbers, int(l.Number))
 			}
 			group.addAgentLine(named)
 			record.addAgentLine(named)
@@ -150,7 +150,6 @@ type userAgentRun struct {
 
 // addAgentLine adds a user-agent line to the run, or begins a new run if it is closed. named says
 // that the line names the agent.
-
 func (r *userAgentRun) addAgentLine(named bool) {
 	r.namesAgent = named || r.namesAgent && r.isOpen
 	r.isOpen = true

@@ -81,8 +81,8 @@ func (c *URLCleaner) addLine(value string) {
 		return
 	}
 	compiled := match.CompilePattern(words[1])
-	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards || compiled.NumWildcards() > 0 &&
-		c.numWildcardPaths == maxCleanParamWildcardLines {
+	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards ||
+		compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}
 	// Index the line, whose number is len(c.paths), by each of its parameters.

@@ -13,7 +13,7 @@ import (
 // groups (GRP-08).
 
 // A rateAndVisitTimes contains the Request-rate and Visit-time lines that bind an agent, without
-// repetitions. Each list has at most maxTimeRanges elements.
+// repetitions. visitTimes has at most maxTimeRanges elements, rates one more: for the whole day.
 type rateAndVisitTimes struct {
 	rates      []syntax.TimedDelay     // at most one per time of day
 	visitTimes []syntax.TimeOfDayRange // empty: visits are allowed at any time
@@ -67,7 +67,7 @@ func (r *Rules) RateAndVisitTimeLines() []string {
 }
 
 // newRateAndVisitTimes parses Request-rate and Visit-time lines. It keeps one of several equal lines
-// and at most maxTimeRanges of each kind, so that a file cannot make DelayAt and NextAllowedTime slow.
+// and limits each kind by maxTimeRanges, so that a file cannot make DelayAt and NextAllowedTime slow.
 func newRateAndVisitTimes(lines []syntax.Line) rateAndVisitTimes {
 	var p rateAndVisitTimes
 	for _, l := range lines {
