@@ -115,7 +115,6 @@ func (c Config) Validate() error {
 // minRedirects is the number of redirects that a crawler must follow (FETCH-02).
 const minRedirects = 5
 
-// withDefaults returns c with its default in place of each zero value.
 func (c Config) withDefaults() Config {
 	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
 	c.MaxTTL = cmp.Or(c.MaxTTL, day)

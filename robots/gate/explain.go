@@ -55,9 +55,8 @@ func (g *Gate) Explain(ctx context.Context, o decorum.Origin, u decorum.URL) (Ex
 
 // ExplainURLCleaning returns u as CleanURL does when the rules of its origin are cached, and which
 // line removes which parameter. It reads the stored file.
-func (g *Gate) ExplainURLCleaning(
-	ctx context.Context, u decorum.URL,
-) (clean decorum.URL, removed []robots.RemovedParam, err error) {
+func (g *Gate) ExplainURLCleaning(ctx context.Context,
+	u decorum.URL) (clean decorum.URL, removed []robots.RemovedParam, err error) {
 	file, err := g.currentFile(ctx, u.Origin())
 	clean, removed = file.ExplainURLCleaning(u)
 	return clean, removed, err

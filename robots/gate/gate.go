@@ -48,8 +48,8 @@ func (g *Gate) Dialect() robots.Dialect { return g.cfg.Dialect }
 //   - Unreachable, with an *OriginPostponedError: the fetch failed and the next attempt is not due;
 //   - Invalid: u is the zero URL.
 //
-// All other errors come from storage.Notes. While rules are in force, Check does not allocate and
-// does no I/O.
+// All other errors come from storage.Notes. While the rules in force are cached (see
+// Config.MaxCachedOrigins), Check does no I/O, and does not allocate unless it returns an error.
 func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearance, error) {
 	o := u.Origin()
 	if o.IsZero() {
@@ -176,9 +176,8 @@ func (g *Gate) CleanURL(u decorum.URL) decorum.URL {
 // delay between two requests (Rules.DelayAt), and the earliest time at which the visit hours permit
 // the next one (Rules.NextAllowedTime). It uses the rules even if they are too old or the origin is
 // postponed. Without known rules it returns 0 and now.
-func (g *Gate) DelayAndNextAllowedTime(
-	ctx context.Context, o decorum.Origin, now time.Time,
-) (delay time.Duration, nextOpen time.Time, err error) {
+func (g *Gate) DelayAndNextAllowedTime(ctx context.Context, o decorum.Origin,
+	now time.Time) (delay time.Duration, nextOpen time.Time, err error) {
 	rules, err := g.Rules(ctx, o)
 	if err != nil || rules == nil {
 		return 0, now, err

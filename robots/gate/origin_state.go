@@ -48,8 +48,8 @@ func (s *originState) hasRulesInForce(now time.Time) bool {
 func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin,
 	e *originEntry) (*originState, error) {
 	s := e.state.Load()
-	if s != nil && (e.inFlightFetch.isActive(now) || s.pendingRedirect == nil &&
-		now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
+	if s != nil && (e.inFlightFetch.isActive(now) ||
+		s.pendingRedirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
 		return s, nil
 	}
 	r, err := g.records.loadRecord(ctx, o)
@@ -78,8 +78,8 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 		s.rules = robots.AllowAll()
 		if a.IsRobotsFile {
 			s.fetchSummary.Outcome = OutcomeRules
-			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent),
-				aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
+			s.rules, s.usageRules, s.urlCleaner =
+				file.RulesFor(g.cfg.Agent), aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
 		}
 		// The Gate that stored the record may have a longer MaxTTL.
 		s.expiresAt = timecmp.Earlier(a.ExpiresAt, a.FetchedAt.Add(g.cfg.MaxTTL))

@@ -169,7 +169,6 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 		binary.BigEndian.Uint32(note[1:]) != crc32.ChecksumIEEE(note[notePrefixBytes:]) {
 		return originRecord{}, errDamagedNote
 	}
-	// Split the rest into header and body.
 	size, n := binary.Uvarint(note[notePrefixBytes:])
 	if n <= 0 || size > uint64(len(note)-notePrefixBytes-n) {
 		return originRecord{}, errDamagedNote

@@ -49,8 +49,9 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		if c.redirectCount > 0 {
 			classified.finalResponse.RedirectedTo = c.url.String()
 		}
-		if err := g.records.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse,
-			classified.finalResponse); err != nil {
+		if err := g.records.archiveVersionIfReplaced(
+			ctx, c.origin, r.LastResponse, classified.finalResponse,
+		); err != nil {
 			return RecordFetchResult{}, err
 		}
 		r.recordResponse(now, classified.finalResponse)

@@ -32,8 +32,8 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 		return Clearance{}, err
 	}
 	// Another visit may have ended the fetch, or may be in progress for another redirect.
-	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u || e.inFlightFetch.isActive(now) &&
-		e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
+	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u ||
+		e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
 		return Clearance{}, newGateError(u, decorum.Dropped, errUnexpectedRedirect)
 	}
 	c := g.reserveRobotsFetch(now, e, origin, u, s.pendingRedirect.Count)
