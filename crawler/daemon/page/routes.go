@@ -27,7 +27,6 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 	s := &webUI{daemon: d, audit: audit, assets: a, templates: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
-	// The pages.
 	for pattern, page := range map[string]pageFunc{
 		"/{$}":                             s.projectsPage,
 		"/new":                             s.projectCreationPage,
@@ -44,7 +43,6 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 	} {
 		mux.Handle("GET "+pattern, s.pageHandler(page))
 	}
-	// The forms.
 	for pattern, submit := range map[string]func(*http.Request) (formResult, error){
 		"/new":                         s.createProject,
 		"/reload":                      s.reloadProjects,

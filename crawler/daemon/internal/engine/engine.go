@@ -164,7 +164,6 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	if coordinator != nil {
 		r.Crawler.Coordinator, r.WorkerCoordinator = coordinator, coordinator
 	}
-	// Attach the callbacks and the outputs.
 	r.CloseIdleConns = web.CloseIdleConnections
 	attachHandler(g.Handlers, r.Crawler, p, web)
 	if g.Ledger != nil {

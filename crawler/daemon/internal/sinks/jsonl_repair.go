@@ -35,7 +35,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable datadir.OutputFileCheckpoint) 
 	}
 	size := info.Size()
 	switch {
-	case size == 0: // the file is empty or new
+	case size == 0:
 		return nil
 	case size < durable.SyncedSize:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
