@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,6 +116,17 @@ func TestFrontierCompact(t *testing.T) {
 		t.Errorf("the state before (-) and after (+):\n%s", diff)
 	}
 	runCommand(t, "frontier", "compact", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no crawl")
+
+	// Without robots.db the command fails before it replaces frontier.db.
+	store := filepath.Join(v.DataDir(), datadir.StoreFile)
+	old, err := os.Stat(store)
+	if err := errors.Join(err, os.Remove(filepath.Join(v.DataDir(), datadir.RobotsFile))); err != nil {
+		t.Fatal(err)
+	}
+	runFrontier(t, v, "compact").want(t, command.ExitFailed, datadir.RobotsFile)
+	if now, err := os.Stat(store); err != nil || !os.SameFile(old, now) {
+		t.Errorf("frontier.db was replaced: %v", err)
+	}
 }
 
 // Of a daemon's project, only its own file is compacted; the daemon's directory has the robots.txt files

@@ -211,16 +211,32 @@ func (d StateDir) IsDaemonDir() bool {
 	return err == nil
 }
 
-// DaemonDir returns the directory of the daemon to which d belongs. isProject is false if d is not the
-// directory of a daemon's project.
-func (d StateDir) DaemonDir() (daemon StateDir, isProject bool) {
-	daemon = StateDir(d.Path(filepath.Join("..", "..")))
-	return daemon, filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == ProjectsDir && daemon.IsDaemonDir()
+// DaemonProject returns the directory of the daemon to which d belongs, and the name of the project. The
+// name is empty if d is not the directory of a daemon's project.
+func (d StateDir) DaemonProject() (daemon StateDir, name string) {
+	// The path may be relative, such as ".", or lead through symbolic links. Look at the path itself
+	// first, because a link may stand in for the directory of a project.
+	paths := []string{string(d)}
+	if full, err := filepath.Abs(string(d)); err == nil {
+		paths = append(paths, full)
+		if target, err := filepath.EvalSymlinks(full); err == nil {
+			paths = append(paths, target)
+		}
+	}
+	for _, path := range paths {
+		projects, name := filepath.Split(filepath.Clean(path))
+		projects = filepath.Clean(projects)
+		daemon := StateDir(filepath.Dir(projects))
+		if filepath.Base(projects) == ProjectsDir && daemon.IsDaemonDir() {
+			return daemon, name
+		}
+	}
+	return "", ""
 }
 
 // StoreFiles returns the names of the store files that the directory has of its own. A project of a daemon
-// has no robots.txt files of its own, and a daemon has nothing else. StoreFiles returns an error if there
-// are no such files, or if the state is in Redis.
+// shares the robots.txt files of the daemon, whose directory has no frontier. StoreFiles returns an error
+// if there are no such files, or if the state is in Redis.
 func (d StateDir) StoreFiles() (files []string, err error) {
 	hasCrawl, err := d.HasCrawl()
 	if err == nil && !hasCrawl && !d.IsDaemonDir() {
@@ -232,14 +248,11 @@ func (d StateDir) StoreFiles() (files []string, err error) {
 	if hasCrawl {
 		files = append(files, StoreFile)
 	}
-	if _, isProject := d.DaemonDir(); !isProject {
+	if _, project := d.DaemonProject(); project == "" {
 		files = append(files, RobotsFile)
 	}
 	return files, nil
 }
-
-// BaseName returns the last element of the directory's path.
-func (d StateDir) BaseName() string { return filepath.Base(filepath.Clean(string(d))) }
 
 // ProjectDirs returns the directories with the state of a daemon's projects, by project name.
 func (d StateDir) ProjectDirs() (map[string]StateDir, error) {

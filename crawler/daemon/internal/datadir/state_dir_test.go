@@ -1,7 +1,9 @@
 package datadir
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -16,5 +18,48 @@ func TestOutputsAreNoState(t *testing.T) {
 		if d.IsOwnStateFile(d.Path(name)) != owned {
 			t.Errorf("%s is a file of the state: %v, want %v", name, !owned, owned)
 		}
+	}
+}
+
+// The directory of a daemon's project is recognized by relative paths and by links, too.
+func TestDaemonProject(t *testing.T) {
+	data := StateDir(t.TempDir())
+	dir := data.Path(filepath.Join(ProjectsDir, "shop"))
+	if err := os.MkdirAll(dir, PrivateDirMode); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{data.Path(DaemonStateFile), filepath.Join(dir, StoreFile)} {
+		if err := os.WriteFile(path, []byte("{}"), PrivateFileMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ cwd, path string }{
+		{"/", dir}, {dir, "."}, {dir, "../shop/"}, {filepath.Dir(dir), "shop"}, {string(data), "projects/shop"},
+		{"/", link}, {link, "."}, {filepath.Dir(link), "link"},
+	} {
+		t.Run("", func(t *testing.T) {
+			t.Chdir(tt.cwd)
+			d := StateDir(tt.path)
+			if _, name := d.DaemonProject(); name != "shop" {
+				t.Errorf("%s in %s is the project %q, want shop", tt.path, tt.cwd, name)
+			}
+			if files, err := d.StoreFiles(); err != nil || !slices.Equal(files, []string{StoreFile}) {
+				t.Errorf("%s in %s has the files %q, %v", tt.path, tt.cwd, files, err)
+			}
+			want, err := os.Stat(string(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.Stat(filepath.Dir(d.robotsStorePath())); err != nil || !os.SameFile(got, want) {
+				t.Errorf("%s in %s has its robots.txt files in %s, %v", tt.path, tt.cwd, d.robotsStorePath(), err)
+			}
+		})
+	}
+	if _, name := data.DaemonProject(); name != "" {
+		t.Errorf("the daemon's directory is the project %q", name)
 	}
 }

@@ -72,7 +72,7 @@ func OpenBoltFrontier(file string, opts bolt.Options, robots storage.NoteStore) 
 // robotsStorePath returns the path of the store of robots.txt files: that of the crawl or, for the
 // directory of a daemon's project, that of all projects.
 func (d StateDir) robotsStorePath() string {
-	if daemon, isProject := d.DaemonDir(); isProject {
+	if daemon, project := d.DaemonProject(); project != "" {
 		return daemon.Path(RobotsFile)
 	}
 	return d.Path(RobotsFile)

@@ -80,14 +80,14 @@ func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, di
 	}
 	// --data is the directory of a daemon, of a daemon's project, or of a crawl in the foreground.
 	dir = datadir.StateDir(f.DataDir)
-	daemon, isProject := dir.DaemonDir()
+	daemon, project := dir.DaemonProject()
 	switch {
 	case dir.IsDaemonDir():
 		daemon = dir
 	case f.project != "":
 		return nil, "", usage.Errorf("--project: %s is not the data directory of a daemon", dir)
-	case isProject:
-		f.project = dir.BaseName()
+	case project != "":
+		f.project = project
 	default: // a crawl in the foreground
 		if client := f.newSocketClientIfListening(ctx, dir); client != nil {
 			return client.Crawl(api.CrawlName), "", nil

@@ -47,12 +47,15 @@ func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	// Rewrite one file after the other; an error leaves all files whole.
-	for _, name := range files {
-		before, err := os.Stat(dir.Path(name))
-		if err != nil {
+	// Find all files before the first one is rewritten.
+	before := make([]os.FileInfo, len(files))
+	for i, name := range files {
+		if before[i], err = os.Stat(dir.Path(name)); err != nil {
 			return err
 		}
+	}
+	// Rewrite one file after the other; an error leaves all files whole.
+	for i, name := range files {
 		if err := bolt.Compact(dir.Path(name)); err != nil {
 			return err
 		}
@@ -61,7 +64,7 @@ func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 			return err
 		}
 		fmt.Fprintf(w, "%s: %s, was %s\n", name, plaintext.FormatBytes(after.Size()),
-			plaintext.FormatBytes(before.Size()))
+			plaintext.FormatBytes(before[i].Size()))
 	}
 	return nil
 }
