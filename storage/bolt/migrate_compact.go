@@ -162,7 +162,7 @@ func Compact(path string) (err error) {
 		return fmt.Errorf("compact: %w", err) // bbolt would create a missing file
 	}
 	err = catchFault(func() error {
-		old, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+		old, err := openUnreplaced(path, bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
 		if err != nil {
 			return explainOpenError(path, err)
 		}

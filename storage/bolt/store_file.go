@@ -33,14 +33,14 @@ func (f *storeFile) open(noSync bool, load func() error) error {
 		// The list of free pages is written to the file (NoFreelistSync is false). Otherwise bbolt
 		// would read the whole file to find them when it opens the file and after a failed write, in
 		// a goroutine whose panics cannot be caught.
-		f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{
+		f.db, err = openUnreplaced(f.path, bbolt.Options{
 			Timeout:         time.Second,
 			NoSync:          noSync,
 			FreelistType:    bbolt.FreelistMapType,
 			InitialMmapSize: 1 << 28,
 			OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
 				opened, err := os.OpenFile(name, flag, perm)
-				if f.osFile == nil { // bbolt opens copies, too
+				if f.db == nil { // later, bbolt opens copies
 					f.osFile = opened
 				}
 				return opened, err
@@ -67,9 +67,6 @@ func (f *storeFile) open(noSync bool, load func() error) error {
 // prepare checks that the file is whole, creates the buckets of a new file, and migrates an old one to
 // the current format.
 func (f *storeFile) prepare() error {
-	if err := f.checkNotReplaced(); err != nil {
-		return err
-	}
 	if err := f.db.View(checkNotTruncated); err != nil {
 		return err
 	}
@@ -190,16 +187,52 @@ func checkNotTruncated(tx *bbolt.Tx) error {
 	return err
 }
 
-// checkNotReplaced returns an error if the path now names another file than the one that was opened:
-// Compact has replaced the file while open waited for its lock.
-func (f *storeFile) checkNotReplaced() error {
-	opened, err := f.osFile.Stat()
+// maxOpenTries is how often openUnreplaced opens a file.
+const maxOpenTries = 10
+
+// errReplaced is wrapped by the error of openUnreplaced for a file that is replaced at each try.
+var errReplaced = errors.New("the file was replaced while it was opened: try again")
+
+// openUnreplaced calls bbolt.Open. If Compact replaces the file while bbolt waits for its lock,
+// openUnreplaced opens the new file: what a program writes to the old one is lost.
+func openUnreplaced(path string, opts bbolt.Options) (*bbolt.DB, error) {
+	openFile := opts.OpenFile
+	if openFile == nil {
+		openFile = os.OpenFile
+	}
+	var opened *os.File
+	opts.OpenFile = func(name string, flag int, perm os.FileMode) (*os.File, error) {
+		file, err := openFile(name, flag, perm)
+		if opened == nil { // later, bbolt opens copies
+			opened = file
+		}
+		return file, err
+	}
+	for try := 1; ; try++ {
+		opened = nil
+		db, err := bbolt.Open(path, 0o600, &opts)
+		if err != nil {
+			return nil, err
+		}
+		err = checkNotReplaced(opened, path)
+		if err == nil {
+			return db, nil
+		}
+		if err := errors.Join(err, db.Close()); try == maxOpenTries || !errors.Is(err, errReplaced) {
+			return nil, err
+		}
+	}
+}
+
+// checkNotReplaced returns an error if path now names another file than opened.
+func checkNotReplaced(opened *os.File, path string) error {
+	old, err := opened.Stat()
 	if err != nil {
 		return err
 	}
-	current, err := os.Stat(f.path)
-	if err == nil && !os.SameFile(opened, current) {
-		err = errors.New("the file was replaced while it was opened: try again")
+	current, err := os.Stat(path)
+	if err == nil && !os.SameFile(old, current) {
+		err = errReplaced
 	}
 	return err
 }

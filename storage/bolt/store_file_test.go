@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -35,6 +36,43 @@ func TestStoreFileClose(t *testing.T) {
 		must(t, f.view(func(tx *bbolt.Tx) error {
 			if clean := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyClean)) != nil; clean != wantClean {
 				t.Errorf("clean: %t, want %t", clean, wantClean)
+			}
+			return nil
+		}))
+		must(t, f.close())
+	}
+}
+
+// TestOpenReplacedFile: a file that is replaced while it is opened is opened again, maxOpenTries times.
+func TestOpenReplacedFile(t *testing.T) {
+	for _, tt := range []struct {
+		replaced int // how often
+		want     error
+	}{{1, nil}, {maxOpenTries - 1, nil}, {maxOpenTries, errReplaced}} {
+		path := filepath.Join(t.TempDir(), "frontier.db")
+		must(t, openStoreFile(t, path).close())
+		tries := 0
+		db, err := openUnreplaced(path, bbolt.Options{
+			OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
+				file, err := os.OpenFile(name, flag, perm)
+				if tries++; tries <= tt.replaced { // as Compact does before it releases the lock
+					must(t, os.WriteFile(path+".new", must1(os.ReadFile(path)), perm))
+					must(t, os.Rename(path+".new", path))
+				}
+				return file, err
+			}})
+		if want := min(tt.replaced+1, maxOpenTries); !errors.Is(err, tt.want) || tries != want {
+			t.Errorf("replaced %d times: %d tries, %v; want %d, %v", tt.replaced, tries, err, want, tt.want)
+		}
+		if err != nil {
+			continue
+		}
+		must(t, db.Update(func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{"k": {1}}) }))
+		must(t, db.Close())
+		f := openStoreFile(t, path)
+		must(t, f.view(func(tx *bbolt.Tx) error {
+			if tx.Bucket([]byte(bucketMeta)).Get([]byte("k")) == nil {
+				t.Error("the change is lost")
 			}
 			return nil
 		}))
