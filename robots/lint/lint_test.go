@@ -72,6 +72,8 @@ func TestLint(t *testing.T) {
 		{"COMPAT-03", star + "Disallow: /a$", []string{"2 hint COMPAT-03"}},
 		{"COMPAT-04/another group", "User-agent: a\nDisallow: /x\nUser-agent: b\nDisallow: /y",
 			[]string{"3 hint LINT-02", "4 hint COMPAT-04"}},
+		{"COMPAT-04/a name in another name", "User-agent: OtherBot\nDisallow: /x\nUser-agent: Bot\nDisallow: /y",
+			[]string{"3 hint LINT-02", "4 hint COMPAT-04"}},
 		{"COMPAT-04/one group", star + "Disallow: /a\nAllow: /a$", []string{"3 hint COMPAT-01"}},
 		{"PREC-01/never wins", star + "Disallow: /a/*//*\nDisallow: /a/*/*/*",
 			[]string{"2 warning PREC-01", "3 hint COMPAT-02"}},

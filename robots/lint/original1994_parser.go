@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum/robots/internal/match"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
@@ -74,9 +75,8 @@ func (c original1994File) allows(agent, path string) bool {
 
 // recordFor returns the first record that names the agent, nil if no record does.
 func (c original1994File) recordFor(agent string) *original1994Record {
-	named := func(value string) bool { return value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) }
 	for i := range c.records {
-		if slices.ContainsFunc(c.records[i].agents, named) {
+		if c.records[i].names(agent) {
 			return &c.records[i]
 		}
 	}
@@ -87,7 +87,15 @@ func (c original1994File) recordFor(agent string) *original1994Record {
 // is false for a rule that is in no record, because of a blank line above it.
 func (c original1994File) isInAnotherRecord(line int, agent string) bool {
 	i, ok := c.recordOfRuleLine[line]
-	return ok && !slices.ContainsFunc(c.records[i].agents, func(value string) bool {
-		return strings.Contains(strings.ToLower(value), agent)
+	return ok && !c.records[i].names(agent)
+}
+
+// names reports whether a user-agent line of the record has the agent's name as a whole word.
+func (r original1994Record) names(agent string) bool {
+	isSeparator := func(c rune) bool { return c != '*' && (c >= utf8.RuneSelf || !syntax.IsTokenByte(byte(c))) }
+	return slices.ContainsFunc(r.agents, func(value string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(value, isSeparator), func(word string) bool {
+			return strings.EqualFold(word, agent)
+		})
 	})
 }
