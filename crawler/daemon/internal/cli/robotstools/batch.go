@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -69,8 +66,6 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 				return err
 			}
 			defer in.Close()
-			// The command has nothing to clean up: let signals kill it.
-			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			return evaluateBatch(in, env.Stdout, newBatchEvaluator(d, agent))
 		},
 	}

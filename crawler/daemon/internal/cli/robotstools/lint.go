@@ -79,8 +79,12 @@ func (q lintOptions) lintRobots(ctx context.Context, stdin io.Reader, name strin
 	}
 	var body []byte
 	if name == "-" {
+		var in io.ReadCloser
+		if in, err = openFileOrStdin(stdin, name, "robots.txt"); err != nil {
+			return err
+		}
 		name = "stdin" // in findings
-		body, err = readRobotsText(stdin)
+		body, err = readRobotsText(in)
 	} else {
 		body, err = q.loadRobotsBody(ctx, dialect, name)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -114,8 +116,11 @@ func (q checkOptions) newProjectFromFlags() *project.File {
 	return d
 }
 
-// openFileOrStdin opens the file name; "-" is stdin. what names the contents in errors.
+// openFileOrStdin opens the file name; "-" is stdin. what names the contents in errors. From then on,
+// signals kill the process: a read from standard input cannot be cancelled, and the commands that call
+// openFileOrStdin have nothing to clean up.
 func openFileOrStdin(stdin io.Reader, name, what string) (io.ReadCloser, error) {
+	signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	if name == "-" {
 		return io.NopCloser(stdin), nil
 	}

@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,7 +101,6 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	}
 	// The first sitemap is a file or a URL; those that it lists are URLs.
 	if !hasURLScheme(name) {
-		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a read from standard input cannot be cancelled
 		in, openErr := openFileOrStdin(stdin, name, "sitemap")
 		if openErr != nil {
 			return openErr
