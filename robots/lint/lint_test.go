@@ -153,7 +153,8 @@ func TestLintAdvises(t *testing.T) {
 	}
 }
 
-// TestLintKeepsThePlainRule: of two equal rules, the one that fewer crawlers can read is to go.
+// TestLintKeepsThePlainRule: of two equal rules, lint advises to remove the one that fewer
+// crawlers can read.
 func TestLintKeepsThePlainRule(t *testing.T) {
 	found := Check([]byte("User-agent: *\nDisallow: /a*\nDisallow: /a\n"), robots.ParseOptions{})
 	const want = "remove line 2: more crawlers can read this one"

@@ -33,7 +33,8 @@ neither restriction.
 
 The data directory (--data) holds all state. Ctrl-C or SIGTERM ends the daemon after
 the visits in flight have finished; a second signal aborts them. At SIGHUP the daemon
-reads all project files again, also where the file system does not report changes.
+reads all project files again, also where the file system does not report changes. A
+daemon that nohup starts ignores SIGHUP.
 
 Exit codes: 1 failed, 2 wrong usage or configuration, 4 ended by a signal.`
 

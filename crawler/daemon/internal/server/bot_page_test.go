@@ -12,7 +12,7 @@ import (
 
 // The page about the bot promises to fetch robots.txt once a day only as far as the projects do. Of
 // several projects it names the longest time.
-func TestBotPageSaysHowLongRobotsHolds(t *testing.T) {
+func TestBotPageSaysHowLongTheCrawlerKeepsRobots(t *testing.T) {
 	g, _ := openServer(t, ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0"})
 	d := g.daemon.(*supervisor.Supervisor)
 	for _, tt := range []struct{ name, ttl, says string }{
