@@ -84,6 +84,16 @@ func (r *stderrReader) readAll() string {
 	return r.text.String()
 }
 
+// awaitRequest waits until first is closed.
+func awaitRequest(t *testing.T, first <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-first:
+	case <-time.After(hangupDeadline):
+		t.Error("the crawl does not request the page")
+	}
+}
+
 // sendHangup sends SIGHUP to the process of c.
 func sendHangup(t *testing.T, c *exec.Cmd) {
 	t.Helper()
@@ -121,11 +131,7 @@ func TestHangupOfCrawl(t *testing.T) {
 			}
 			stderr := startWithStderr(t, c)
 			// The page answers after the second signal. Two signals in a row could arrive as one.
-			select {
-			case <-first:
-			case <-time.After(hangupDeadline):
-				t.Error("the crawl does not request the page")
-			}
+			awaitRequest(t, first)
 			sendHangup(t, c)
 			if !tt.ignored {
 				stderr.await(tt.says[0])
