@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +33,9 @@ type visitDecisions []decorum.Decision
 
 // first returns the first Decision that match accepts. It is to Proceed if match accepts none of
 // them.
-func (ds visitDecisions) first(match func(decorum.Action) bool) decorum.Decision {
+func (ds visitDecisions) first(match func(decorum.Decision) bool) decorum.Decision {
 	for _, d := range ds {
-		if match(d.Action) {
+		if match(d) {
 			return d
 		}
 	}
@@ -105,9 +104,8 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 		return nil, err
 	}
 	e.Visit = q.explainVisit(e, target)
-	if d := e.decisions.first(func(a decorum.Action) bool {
-		return a != decorum.Proceed
-	}); d.Action != decorum.Proceed {
+	d := e.decisions.first(func(d decorum.Decision) bool { return d.Action != decorum.Proceed })
+	if d.Action != decorum.Proceed {
 		e.Visit.Decision = &api.ExplainedDecision{Action: d.Action.String(),
 			Reason: string(d.Reason), Until: d.Until.UTC(),
 			Rule: plaintext.ReplaceControlChars(d.Rule), Line: d.Line}
@@ -337,7 +335,7 @@ func (q *Inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedNextVisit {
 	// Answer for URLs that the crawl does not visit, or has not met.
 	never := func(why string) api.ExplainedNextVisit { return api.ExplainedNextVisit{When: "never", Reason: why} }
-	refusal := e.decisions.first(func(a decorum.Action) bool { return a == decorum.Refuse })
+	refusal := e.decisions.first(func(d decorum.Decision) bool { return d.Action == decorum.Refuse })
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
 		return never("it is not a page: the crawl fetches it before the first page of its origin")
@@ -406,12 +404,11 @@ func (q *Inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextV
 func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit {
 	// A Crawl-delay that is too long has no end that the crawl knows: it only looks again every
 	// minute.
-	isTooLong := func(d decorum.Decision) bool { return d.Reason == decorum.ReasonCrawlDelay }
-	if i := slices.IndexFunc(e.decisions, isTooLong); i >= 0 {
-		d := e.decisions[i]
+	tooLong := e.decisions.first(func(d decorum.Decision) bool { return d.Reason == decorum.ReasonCrawlDelay })
+	if tooLong.Action != decorum.Proceed {
 		return api.ExplainedNextVisit{When: "never", Reason: fmt.Sprintf(
 			"its Crawl-delay of %v is longer than max_crawl_delay, %v; the crawl checks it again when either changes",
-			d.Rest, time.Duration(d.Limit))}
+			tooLong.Rest, time.Duration(tooLong.Limit))}
 	}
 	v := api.ExplainedNextVisit{When: "now", Reason: "its host is due"}
 	if e.Robots.MayVisit == nil {
