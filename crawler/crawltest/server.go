@@ -66,7 +66,7 @@ func (d *wireResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *e
 	return d.endBrokenBody(ctx)
 }
 
-// writeHeader records and sends the head of the answer, and records the end if there is no body.
+// writeHeader records and sends the head of the answer. It records the end of an answer without a body.
 func (d *wireResponse) writeHeader(rw http.ResponseWriter, e *exchangeRecorder) {
 	e.recordResponseHead(*d)
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {

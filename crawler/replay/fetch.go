@@ -88,7 +88,7 @@ func (p *LedgerReplayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, noBody := r.Peek(1); noBody != nil && recorded.answer.BodyBytes > 0 {
 		p.currentVisit.headerOnly = true
 		res.Body, res.ContentLength = http.NoBody, -1
-		res.Header.Del("Content-Encoding") // there is no body to decode
+		res.Header.Del("Content-Encoding") // the replay has no body to decode
 	}
 	return res, nil
 }

@@ -14,7 +14,7 @@ type RobotsFile struct {
 	// FetchedAt is when the answer came; of an older version, when it came first.
 	FetchedAt time.Time `json:"fetched,omitzero"`
 	ExpiresAt time.Time `json:"fresh_until,omitzero"` // when the robots.txt is fetched again
-	// SHA256 is the hash of the file's bytes, in hex; absent: there is no file.
+	// SHA256 is the hash of the file's bytes, in hex. It is absent without a file.
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int    `json:"bytes"` // size of the file; 0: no file is kept
 	// CrawlDelay is the pause between requests that the rules for this crawl set, Request-rate

@@ -106,7 +106,7 @@ func formatDelay(m api.Milliseconds) string {
 }
 
 // A formattedTime is a time relative to now (Text), and exactly (Exact for people, RFC3339 for
-// programs). Both exact forms are empty if there is no time.
+// programs). Both exact forms are empty for the zero time.
 type formattedTime struct{ Text, Exact, RFC3339 string }
 
 // formatRelativeTime formats a time relative to now, as "in 3 s".

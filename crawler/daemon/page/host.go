@@ -11,7 +11,7 @@ type hostView struct {
 	Name           string
 	Detail         *api.HostDetail  // nil: the crawl does not know the host
 	Brake          *api.Brake       // the brake on the host; nil: none
-	Robots         *robotsView      // nil: there is no robots.txt to show
+	Robots         *robotsView      // nil: the page shows no robots.txt
 	ExplainURL     string           // the URL to explain; empty: none
 	Explanation    *explanationView // nil: ExplainURL is empty, or cannot be explained
 	ExplainProblem string           // why ExplainURL cannot be explained

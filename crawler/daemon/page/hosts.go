@@ -20,7 +20,7 @@ type hostList struct {
 	Search       string
 	State        string
 	StateChoices []stateChoice // the states of the filter
-	Problem      string        // why there is no list; empty: there is one
+	Problem      string        // why the page lacks the list; empty if it has one
 	Sort, Order  string        // of the query; the search form repeats them
 }
 

@@ -10,7 +10,7 @@ import (
 // pagination is the position of a page in a list, with links to the pages before and after it.
 type pagination struct {
 	FirstItem, LastItem, TotalItems int    // counted from 1
-	PreviousURL, NextURL            string // empty: there is no such page
+	PreviousURL, NextURL            string // empty before the first and after the last page
 }
 
 // newPagination returns the pagination of a page with up to limit of total items. offset is the

@@ -118,7 +118,7 @@ func (p *progressReporter) estimatedTimeToLimit(now time.Time, st crawler.Stats,
 }
 
 // pagesLeft estimates how many pages the crawl can still visit under limits.pages and limits.bytes;
-// infinity if it has neither. It takes each page to have the mean size of those before.
+// infinity if it has neither. It assumes that the mean size of earlier pages holds for each page.
 func (p *progressReporter) pagesLeft(st crawler.Stats) float64 {
 	remaining := math.Inf(1)
 	if limit := int64(p.limits.Pages); limit > 0 {
