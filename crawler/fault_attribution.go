@@ -56,10 +56,21 @@ func (a *faultAttributor) decideFault(ctx context.Context, v *Visit) {
 		}
 	case v.interrupted || v.wasNeverSent():
 		return
+	case isStaleConn(v) && a.hosts.useStaleConnAllowance(v.Lease):
+		v.interrupted = true
+		a.counters.count(func(s *Stats) { s.StaleConns++ })
+		return
 	default:
 		a.attributeUnansweredVisit(ctx, v)
 	}
 	a.logBreakerChange(v)
+}
+
+// isStaleConn reports whether v failed because the server closed a kept-open connection. A request
+// that must not be sent twice is not repeated, so it stays a failure.
+func isStaleConn(v *Visit) bool {
+	var stale *StaleConnError
+	return errors.As(v.Err, &stale) && !v.unsafeSendRecorded
 }
 
 // reachedServer reports whether v proves that it reached the server.
@@ -310,6 +321,11 @@ const (
 	// machine was too busy. The limit lets a machine that is always busy find dead hosts, too.
 	maxUnchargedTimeouts = 3
 )
+
+// maxUnchargedStaleConns is how many consecutive visits of a host may end with a StaleConnError before
+// the host is charged: a host with several slots has several kept-open connections, and a server that
+// closes every connection at the second request must not be asked for ever.
+const maxUnchargedStaleConns = 3
 
 // A timerLagMeter measures, while visits are in flight, how late the timers of this process fire,
 // because it has too many goroutines to run or because other processes use the machine. In a bubble

@@ -127,6 +127,35 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 	}
 }
 
+// TestStaleConnAllowance: a host is charged for the fourth visit in a row that a closed kept-open
+// connection ends, and an answer in between restores the allowance.
+func TestStaleConnAllowance(t *testing.T) {
+	hosts := &hostTable{}
+	faults := faultAttributor{faultAttributorConfig: faultAttributorConfig{
+		limiter: politeness.NewLimiter(politeness.LimiterConfig{}), hosts: hosts, counters: &counters{},
+		log: slog.New(slog.DiscardHandler), usesMachineClock: true}}
+	lease := storage.Lease{Token: 1}
+	hosts.acquireHost(lease)
+	isCharged := func() bool {
+		v := &Visit{Lease: lease, Err: &StaleConnError{io.EOF}, hostSlots: 1}
+		faults.attributeFault(context.Background(), v)
+		return !v.interrupted
+	}
+	for n := range maxUnchargedStaleConns + 1 {
+		if got, want := isCharged(), n == maxUnchargedStaleConns; got != want {
+			t.Errorf("visit %d is charged: %v, want %v", n+1, got, want)
+		}
+	}
+	hosts.countVisit(&Visit{Lease: lease, Response: &decorum.Response{Status: 200}}, 0, 0)
+	if isCharged() {
+		t.Error("a visit after an answer is charged")
+	}
+	sent := &Visit{Lease: lease, Err: &StaleConnError{io.EOF}, unsafeSendRecorded: true, hostSlots: 1}
+	if faults.attributeFault(context.Background(), sent); sent.interrupted {
+		t.Error("a request that must not be sent twice is repeated")
+	}
+}
+
 // TestLagMeter: the meter sums how late ticks are while visits are in flight.
 func TestLagMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -75,6 +75,19 @@ func NewFetchError(t Ticket, cause error) error {
 	return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind, Err: cause}
 }
 
+// A StaleConnError is the error of a Fetcher that sent a request over a kept-open connection which
+// the server closed, or left by an HTTP/2 GOAWAY, before any byte of the answer came. The server may
+// close an idle connection at any time (RFC 9112, section 9.3.1), so neither the page nor the host is
+// at fault: the crawl repeats the visit at the host's pace, and does not count the attempt. It charges
+// the host if that happens four times in a row.
+type StaleConnError struct{ Err error }
+
+// Error says that the connection was kept open, and what ended it.
+func (e *StaleConnError) Error() string { return "on a kept-open connection: " + e.Err.Error() }
+
+// Unwrap returns what ended the connection.
+func (e *StaleConnError) Unwrap() error { return e.Err }
+
 // robotsReadLimit is how many bytes of a robots.txt are read: the 500 KiB that count (FMT-08), and
 // one more, which shows that the file is longer.
 const robotsReadLimit = 512_000 + 1

@@ -50,6 +50,9 @@ type hostEntry struct {
 	// unchargedTimeouts counts consecutive time-outs that were not charged to the host: see
 	// maxUnchargedTimeouts.
 	unchargedTimeouts int
+	// unchargedStaleConns counts consecutive visits that a closed kept-open connection ended: see
+	// maxUnchargedStaleConns.
+	unchargedStaleConns int
 
 	// saveLock serialises the stores of this host's state, so that an older one never overwrites a
 	// newer one. It is a channel of capacity 1, held while the channel is full. A store that cannot
@@ -107,7 +110,7 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 	m := ms.hosts[v.Lease.URL.Origin().Host()]
 	m.countPageIfFirstVisit(v)
 	if v.reachedServer() {
-		m.unchargedTimeouts = 0
+		m.unchargedTimeouts, m.unchargedStaleConns = 0, 0
 	}
 	m.CrawlDelay, m.ConfiguredDelay = crawlDelay, max(configuredDelay, 0)
 	if v.Response != nil || !v.wasNeverSent() {
@@ -370,6 +373,16 @@ func (ms *hostTable) useTimeoutAllowance(l storage.Lease) bool {
 	defer ms.mu.Unlock()
 	m.unchargedTimeouts++
 	return m.unchargedTimeouts <= maxUnchargedTimeouts
+}
+
+// useStaleConnAllowance counts a visit to l's host that a closed kept-open connection ended. It
+// reports whether the host is spared: the first maxUnchargedStaleConns consecutive ones are not charged.
+func (ms *hostTable) useStaleConnAllowance(l storage.Lease) bool {
+	m := ms.entryOf(l)
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m.unchargedStaleConns++
+	return m.unchargedStaleConns <= maxUnchargedStaleConns
 }
 
 // A HostDueStore keeps when hosts are due for crawls that did not make the last visit, across

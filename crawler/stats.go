@@ -20,6 +20,7 @@ type Stats struct {
 	Panics             int64 // panics in callbacks
 	LocalFaults        int64 // visits that failed on this machine; they are repeated, and no host is charged
 	MemoryDeniedVisits int64 // of LocalFaults, those that got no memory for the body
+	StaleConns         int64 // visits ended by a server that closed a kept-open connection; repeated, not charged
 	InDoubt            int64 // requests that must not be sent twice, were sent, and got no whole answer
 
 	Failures             [FailureClassCount]int64 // failed visits to pages and sitemaps, by class

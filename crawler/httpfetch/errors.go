@@ -127,6 +127,12 @@ func isConnError(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
 }
 
+// isTimeout reports whether err is an expired time limit.
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
 // bodyReadError returns why a body could not be read to its end, in plain words where it knows some.
 // n is how many bytes arrived.
 func bodyReadError(err error, res *http.Response, n int64) error {

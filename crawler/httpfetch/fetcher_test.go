@@ -132,9 +132,9 @@ func TestNonPublicAddresses(t *testing.T) {
 	}
 }
 
-// TestBrokenConnectionIsNotUsedTwice: when a kept-open connection is reset, the request is not sent
-// again. net/http repeats a GET by itself in this case, which would be a second visit without a
-// ticket.
+// TestBrokenConnectionIsNotUsedTwice: when a kept-open connection is reset, the request is sent again
+// by a second visit, with its own ticket and after the host's delay. net/http repeats a GET by itself
+// in this case, which would be a visit without a ticket. The second visit fails on a new connection.
 func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/reset>x</a>")),
@@ -150,7 +150,10 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 	for _, x := range web.Log() {
 		got = append(got, strings.TrimPrefix(x.URL, "http://a.test"))
 	}
-	if want := []string{"/robots.txt", "/", "/reset"}; !slices.Equal(got, want) {
+	if report := web.Judge(crawltest.JudgeOptions{MinDelay: crawl.Policy.Delay, AllowRevisits: true}); !report.OK() {
+		t.Errorf("the crawl broke rules:\n%s", report)
+	}
+	if want := []string{"/robots.txt", "/", "/reset", "/reset"}; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -29,6 +30,8 @@ type roundTrip struct {
 	serverAddr       netip.AddrPort           // server's address; zero if unknown, as behind some proxies
 	viaProxy         bool                     // conn leads to the proxy, not to serverAddr
 	conn             net.Conn                 // carries the request; nil until net/http has a connection
+	connWasReused    bool                     // conn carried an earlier exchange
+	responseBegan    atomic.Bool              // the first byte of the response has arrived
 	ctx              context.Context          // context of the request; once it is done, nothing more is sent
 	cancelRequest    context.CancelCauseFunc  // cancels ctx
 	recorder         *wireRecorder            // nil: the exchange is not kept
@@ -84,8 +87,11 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 	res, err := t.sendAndRead(req, p)
 	if err != nil {
 		// The reason why the visit was ended says more than the error of a read or write.
-		if err = t.translateRequestError(err); context.Cause(ctx) != nil {
-			err = context.Cause(ctx)
+		err = t.translateRequestError(err)
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		} else if isConnError(err) && !isTimeout(err) {
+			err = p.markIfStaleConn(err)
 		}
 		p.closeBrokenHTTP2Conn(err)
 		return err
@@ -176,12 +182,13 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 	if !u.Origin().IsHTTP() {
 		return nil, errUnsupportedScheme
 	}
-	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+	gotConn := func(info httptrace.GotConnInfo) {
 		if p.conn != nil {
 			// net/http sends the request again.
-			p.refuseConn(info.Conn, errConnBroken)
+			p.refuseConn(info.Conn, p.markIfStaleConn(errConnBroken))
 			return
 		}
+		p.connWasReused = info.Reused
 		err := p.attachAndCheckConn(info.Conn)
 		if err == nil {
 			err = p.ticket.RecordSend(ctx)
@@ -189,13 +196,23 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 		if err != nil {
 			p.refuseConn(info.Conn, err)
 		}
-	}}
+	}
+	trace := &httptrace.ClientTrace{GotConn: gotConn, GotFirstResponseByte: func() { p.responseBegan.Store(true) }}
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, roundTripContextKey{}, p), trace)
 	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.String(), request.BodyReader())
 	if err == nil {
 		preservePathEscaping(req.URL)
 	}
 	return req, err
+}
+
+// markIfStaleConn returns err, the end of the connection of p, as a crawler.StaleConnError if the
+// connection was a kept-open one that ended before the first byte of the response.
+func (p *roundTrip) markIfStaleConn(err error) error {
+	if p.connWasReused && !p.responseBegan.Load() {
+		return &crawler.StaleConnError{Err: err}
+	}
+	return err
 }
 
 // preservePathEscaping makes net/http send the path of u unchanged. If the path has a character

@@ -72,6 +72,9 @@ type ProjectStats struct {
 	// LocalFaults counts visits that failed on this machine. They are repeated, and not charged to
 	// the host.
 	LocalFaults int64 `json:"local"`
+	// StaleConns counts visits that a server ended by closing a kept-open connection before any byte of
+	// the answer. They are repeated, and not charged to the host.
+	StaleConns int64 `json:"stale_connections"`
 }
 
 // FrontierCounts counts the URLs and hosts in a project's frontier.

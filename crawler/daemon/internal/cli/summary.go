@@ -41,6 +41,7 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 		"duration_ms", time.Since(j.startedAt).Milliseconds(), "robots", st.RobotsFetches,
 		"sitemaps", st.SitemapFetches, "tdmrep", st.TDMRepFetches, "errors", st.Errors,
 		"failures_by_class", failures, "retries", st.Retries, "given_up", st.GivenUp, "local", st.LocalFaults,
+		"stale_connections", st.StaleConns,
 		"panics", st.Panics, "blocked", st.BlockedURLs, "refused_urls", j.RefusalReporter.RefusedURLCount.Load(),
 		"refused_by_reason", j.Frontier.RefusalsByReason(), "withheld", st.PagesWithheld, "redirects", st.Redirects,
 		"redirects_to_new", st.RedirectsToNewURLs, "duplicates", st.DuplicateBodies,
@@ -70,6 +71,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	failures, refused := failureCountsText(st), refusalCountsText(j.Frontier.RefusalsByReason())
 	s.WriteLineIf(failures != "", "failed visits: %s", failures)
 	s.WriteLineIf(st.LocalFaults > 0, "failed on this machine, and repeated: %d visits", st.LocalFaults)
+	s.WriteLineIf(st.StaleConns > 0, "repeated, as the server closed a kept connection: %d visits", st.StaleConns)
 	s.WriteLineIf(refused != "", "out of scope, by reason: %s", refused)
 	s.WriteLineIf(st.PagesWithheld > 0,
 		"not used: %d pages whose site does not permit %s; their content was not kept",

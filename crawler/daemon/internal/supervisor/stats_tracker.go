@@ -104,6 +104,7 @@ func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	s.GivenUp += currentStats.GivenUp
 	s.Panics += currentStats.Panics
 	s.LocalFaults += currentStats.LocalFaults
+	s.StaleConns += currentStats.StaleConns
 	return s
 }
 
