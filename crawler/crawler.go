@@ -85,6 +85,9 @@ type Settings struct {
 	// page or sitemap of the host, and further URLs stay queued. Retries and revisits continue.
 	// Each visit in flight may exceed the limit by its body.
 	MaxBytesPerHost int64
+	// MaxDuplicateLinksPerHost is how many URLs are queued, in all runs together, as links of pages
+	// whose body another URL of their host gave before. Default DefaultMaxDuplicateLinksPerHost.
+	MaxDuplicateLinksPerHost int
 	// MaxAttempts is how many visits a failing page gets: at least 10 while the server is
 	// throttling, at most 2 when it is unreachable or its answer is malformed. See FailureClass.
 	// Default 3.
@@ -119,6 +122,10 @@ type Settings struct {
 // DefaultMaxLinks is how many links are read from one page or feed.
 const DefaultMaxLinks = extract.DefaultMaxLinks
 
+// DefaultMaxDuplicateLinksPerHost is how many URLs are queued as links of a host's pages that repeat
+// the body of another of its pages.
+const DefaultMaxDuplicateLinksPerHost = 1000
+
 // DefaultMaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in one run.
 const DefaultMaxSitemapsPerHost = 10_000
 
@@ -127,7 +134,8 @@ const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
 	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxReceivedBytes < 0 || s.MaxPagesPerHost < 0 ||
-		s.MaxBytesPerHost < 0 || s.MaxAttempts < 0 || s.MaxSitemapsPerHost < 0 || s.MaxSitemapBody < 0 {
+		s.MaxBytesPerHost < 0 || s.MaxAttempts < 0 || s.MaxSitemapsPerHost < 0 || s.MaxSitemapBody < 0 ||
+		s.MaxDuplicateLinksPerHost < 0 {
 		return errors.New("numbers must not be negative")
 	}
 	if s.GracePeriod < 0 || s.TDMRepTTL < 0 {
@@ -138,6 +146,7 @@ func (s Settings) validate() error {
 
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
+	s.MaxDuplicateLinksPerHost = cmp.Or(s.MaxDuplicateLinksPerHost, DefaultMaxDuplicateLinksPerHost)
 	s.MaxSitemapsPerHost = cmp.Or(s.MaxSitemapsPerHost, DefaultMaxSitemapsPerHost)
 	// A fetcher reads one byte more (Ticket.BodyLimit), to see whether the sitemap is longer.
 	s.MaxSitemapBody = min(cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody), 1<<40)
@@ -264,8 +273,9 @@ func (c *Crawler) configureParts() {
 		recordsRefusals: c.Settings.RecordRefusalsInLedger, now: now,
 	}
 	c.pages.pageHandlerConfig = pageHandlerConfig{
-		handler: c.Handler, recorder: c.PageRecorder, frontier: c.Frontier, policy: c.Policy, settings: c.Settings,
-		cleaner: cleaner, content: content, outcomes: outcomes, counters: &c.counters, log: c.Log,
+		handler: c.Handler, recorder: c.PageRecorder, frontier: c.Frontier, hosts: &c.hostTable,
+		policy: c.Policy, settings: c.Settings, cleaner: cleaner, content: content, outcomes: outcomes,
+		counters: &c.counters, log: c.Log,
 	}
 	c.faults.faultAttributorConfig = faultAttributorConfig{
 		limiter: c.Limiter, hosts: &c.hostTable, counters: &c.counters, log: c.Log, usesMachineClock: c.Now == nil,

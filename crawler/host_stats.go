@@ -26,6 +26,7 @@ type HostStats struct {
 	ConfiguredDelay       time.Duration // the delay that the crawl's policy required at the last visit
 	Gaps                  GapHistogram  // times between requests
 	PagesWithheld         int64         // of Pages: their site objects to a purpose of the crawl
+	DuplicateLinks        int64         // URLs queued as links of pages with the body of another page of the host
 	LargestDelayShortfall time.Duration // the most by which a gap fell short of the required rest; must be 0
 }
 
@@ -51,8 +52,11 @@ func DecodeHostStats(b []byte) HostStats {
 	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = readDuration(r), readDuration(r), readDuration(r)
 	m.Gaps.Min, m.LargestDelayShortfall = readDuration(r), readDuration(r)
 	readBuckets(r, &m.Gaps)
-	if len(r.RemainingData) > 0 { // older records lack this field
-		m.PagesWithheld = r.Int64()
+	// Older records lack the fields after this.
+	for _, field := range []*int64{&m.PagesWithheld, &m.DuplicateLinks} {
+		if len(r.RemainingData) > 0 {
+			*field = r.Int64()
+		}
 	}
 	if r.Err != nil {
 		return HostStats{}
@@ -78,7 +82,8 @@ func (m *HostStats) encode() []byte {
 		m.Gaps.Min, m.LargestDelayShortfall} {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
-	return binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
+	b = binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
+	return binary.AppendUvarint(b, uint64(m.DuplicateLinks))
 }
 
 // readDuration reads a duration in nanoseconds.

@@ -323,6 +323,21 @@ func (ms *hostTable) tryReservePage(l storage.Lease, maxPages int64) bool {
 	return true
 }
 
+// duplicateLinkBudget returns how many URLs may still be queued as links of pages of l's host that have
+// the body of another of its pages, where maxLinks may be queued in all.
+func (ms *hostTable) duplicateLinkBudget(l storage.Lease, maxLinks int) int {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return int(max(int64(maxLinks)-ms.hosts[l.URL.Origin().Host()].DuplicateLinks, 0))
+}
+
+// countDuplicateLinks counts URLs that were queued as links of such a page.
+func (ms *hostTable) countDuplicateLinks(l storage.Lease, added int) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.hosts[l.URL.Origin().Host()].DuplicateLinks += int64(added)
+}
+
 // isBelowByteLimit reports whether l's host has sent fewer than limit bytes; 0 means no limit.
 func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
 	ms.mu.Lock()

@@ -69,6 +69,7 @@ func TestHostStatsOfACrawl(t *testing.T) {
 			Requests: int64(len(log)), CrawlDelay: 3 * time.Second, ConfiguredDelay: time.Second,
 			LastEnd: log[len(log)-1].End.UTC(), LastStatus: log[len(log)-1].Status,
 			Addr: got.Addr, Bytes: got.Bytes, Gaps: got.Gaps,
+			DuplicateLinks: 2, // of the pages on port 81, which repeat those on port 80
 		}
 		pages := map[string]bool{}
 		for _, x := range log {

@@ -19,7 +19,7 @@ func TestHostStats(t *testing.T) {
 		Bytes: math.MaxInt64, LastStatus: math.MaxInt32,
 		LastEnd: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
 		TotalRequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64,
-		LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64,
+		LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64, DuplicateLinks: math.MaxInt64,
 	}
 	full.Gaps.Min = math.MaxInt64
 	for i := range full.Gaps.counts {
@@ -39,14 +39,18 @@ func TestHostStats(t *testing.T) {
 		if got := DecodeHostStats(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)
 		}
-		earlier := want // from before PagesWithheld was stored
-		earlier.PagesWithheld = 0
-		whole := len(b) - len(binary.AppendUvarint(nil, uint64(want.PagesWithheld)))
-		if got := DecodeHostStats(b[:whole]); got != earlier {
-			t.Errorf("of an earlier program, read %+v, want %+v", got, earlier)
+		// Earlier programs did not store the last fields.
+		earlier, whole := want, len(b)
+		earlierLengths := map[int]bool{}
+		for _, field := range []*int64{&earlier.DuplicateLinks, &earlier.PagesWithheld} {
+			whole -= len(binary.AppendUvarint(nil, uint64(*field)))
+			earlierLengths[whole], *field = true, 0
+			if got := DecodeHostStats(b[:whole]); got != earlier {
+				t.Errorf("of an earlier program, read %+v, want %+v", got, earlier)
+			}
 		}
 		for n := range b {
-			if got := DecodeHostStats(b[:n]); n != whole && got != (HostStats{}) {
+			if got := DecodeHostStats(b[:n]); !earlierLengths[n] && got != (HostStats{}) {
 				t.Fatalf("cut after %d bytes, it reads as %+v", n, got)
 			}
 		}

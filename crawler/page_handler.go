@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"math/bits"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -30,6 +31,7 @@ type pageHandlerConfig struct {
 	handler  Handler  // nil: linksToFollow
 	recorder Recorder // nil: pages are not recorded
 	frontier *frontier.Frontier
+	hosts    *hostTable
 	policy   politeness.Policy
 	settings Settings
 	cleaner  urlCleaner
@@ -52,7 +54,9 @@ func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, e
 		return leaseOutcome{outcome: storage.Requeue}, nil
 	}
 	if verdict == nil {
-		p.countDuplicateOrNonCanonical(v)
+		if err := p.countDuplicateOrNonCanonical(commitContext(ctx), v); err != nil {
+			return leaseOutcome{outcome: storage.Requeue}, err
+		}
 	}
 	v.Err = cmp.Or(v.Err, verdict)
 	v.LinkCount = len(links)
@@ -139,26 +143,46 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 		}
 	}
 	if len(entries) > 0 {
-		if _, err := p.frontier.DiscoverReportingRefusals(ctx, nil, entries); err != nil {
+		if err := p.discoverLinks(ctx, v, entries); err != nil {
 			return err
 		}
 	}
 	return p.discoverRedirectAndNoteHTTPS(ctx, v)
 }
 
+// discoverLinks queues the links of v's page. Those of a page that has the body of another page of its
+// host wait behind all other URLs, and end at a budget of the host: relative links of such a page may
+// lead to the same page at ever new URLs.
+func (p *pageHandler) discoverLinks(ctx context.Context, v *Visit, entries []storage.Entry) error {
+	if !v.isDuplicateOnHost {
+		_, err := p.frontier.DiscoverReportingRefusals(ctx, nil, entries)
+		return err
+	}
+	budget := p.hosts.duplicateLinkBudget(v.Lease, p.settings.MaxDuplicateLinksPerHost)
+	added, err := p.frontier.DiscoverLinksOfDuplicate(ctx, entries, budget)
+	p.hosts.countDuplicateLinks(v.Lease, added)
+	return err
+}
+
 // countDuplicateOrNonCanonical counts v if its page names another canonical URL, or has the body of
 // another page. It counts each page on its first visit only, and no page whose content is withheld.
-func (p *pageHandler) countDuplicateOrNonCanonical(v *Visit) {
+// It sets v.isDuplicateOnHost.
+func (p *pageHandler) countDuplicateOrNonCanonical(ctx context.Context, v *Visit) error {
 	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.contentWithheld {
-		return
+		return nil
 	}
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && p.cleaner.cleanURL(to) != v.Lease.URL {
 		p.counters.count(func(s *Stats) { s.NonCanonical++ })
 	}
-	if len(v.Response.Body) > 0 && !v.Response.BodyLimitExceeded &&
-		p.contentSeen.addAndReportDuplicate(p.bodyHash(v), v.URL().String()) {
+	if len(v.Response.Body) == 0 || v.Response.BodyLimitExceeded {
+		return nil
+	}
+	onAnyHost, onThisHost := p.contentSeen.addAndReportDuplicate(p.bodyHash(v), v.host(), v.URL().String())
+	if onAnyHost {
 		p.counters.count(func(s *Stats) { s.DuplicateBodies++ })
 	}
+	v.isDuplicateOnHost = onThisHost
+	return p.frontier.RecordPage(ctx, v.URL(), onThisHost)
 }
 
 // bodyHash returns the key of v's body in contentSeen. If visits are recorded, it is derived from
@@ -172,7 +196,7 @@ func (p *pageHandler) bodyHash(v *Visit) uint64 {
 }
 
 // contentSeenSize is how many bodies contentSeen remembers at least; it remembers at most twice as
-// many, in about 4 MB.
+// many, in about 8 MB.
 const contentSeenSize = 50_000
 
 // contentSeen remembers which bodies were seen lately, and at which URL first.
@@ -181,7 +205,8 @@ type contentSeen struct {
 	hashSeed     maphash.Seed
 
 	mu sync.Mutex // guards firstURLHashes
-	// firstURLHashes maps the hash of a body to the hash of the first URL with that body.
+	// firstURLHashes maps the hash of a body to the hash of the first URL with that body, and the hash
+	// of a host and a body to that of the first URL of the host.
 	firstURLHashes recent.Map[uint64, uint64]
 }
 
@@ -191,17 +216,23 @@ func (b *contentSeen) hash(text []byte) uint64 {
 	return maphash.Bytes(b.hashSeed, text)
 }
 
-// addAndReportDuplicate remembers the body with this hash, and reports whether another URL had it
-// first.
-func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
+// addAndReportDuplicate remembers the body with this hash, and reports whether another URL, and whether
+// another URL of this host, had it first.
+func (b *contentSeen) addAndReportDuplicate(key uint64, host, url string) (onAnyHost, onThisHost bool) {
+	hostKey := bits.RotateLeft64(b.hash([]byte(host)), 1) ^ key
 	urlHash := b.hash([]byte(url))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.addLocked(key, urlHash), b.addLocked(hostKey, urlHash)
+}
+
+// addLocked remembers key, and reports whether another URL had it first. The caller holds b.mu.
+func (b *contentSeen) addLocked(key, urlHash uint64) bool {
 	firstURLHash, known := b.firstURLHashes.Peek(key)
 	if !known {
 		firstURLHash = urlHash
 	}
-	b.firstURLHashes.Put(key, firstURLHash, contentSeenSize)
+	b.firstURLHashes.Put(key, firstURLHash, 2*contentSeenSize)
 	return firstURLHash != urlHash
 }
 

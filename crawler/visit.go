@@ -45,6 +45,7 @@ type Visit struct {
 	interrupted bool
 	// the request is unsafe and marked as sent: it must not be sent again
 	unsafeSendRecorded bool
+	isDuplicateOnHost  bool // another URL of the host gave the same body before
 	contentWithheld    bool // the handler did not get the content
 	withheldBytes      int  // bytes of content left out of this copy
 }

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/decorum-crawler/decorum"
@@ -22,12 +23,21 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 // which the caller must not use afterwards.
 func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(storage.Entry, error),
 	entries []storage.Entry) (added int, err error) {
+	return f.discover(ctx, refused, entries, false)
+}
+
+// discover implements DiscoverReportingRefusals. isLate queues the entries behind all other URLs.
+func (f *Frontier) discover(ctx context.Context, refused func(storage.Entry, error),
+	entries []storage.Entry, isLate bool) (added int, err error) {
 	// Check each entry alone: it is refused, or joins one of two lists.
 	var unlimited []storage.Entry
 	limited := entries[:0]
 	for i := range entries {
 		e := &entries[i]
 		refusal, err := f.prepareEntryAndCheckScope(ctx, e)
+		if isLate {
+			e.PriorityClass, e.PriorityRank = storage.ClassLate, math.MaxUint16
+		}
 		switch {
 		case err != nil:
 			return 0, err
@@ -145,4 +155,12 @@ func (f *Frontier) ParamCleaner() *ParamCleaner { return f.cfg.ParamCleaner }
 
 // CheckScope returns nil if e belongs to the crawl, otherwise an error of Kind decorum.OutOfScope
 // that gives the reason. It does not check how many URLs and hosts there are.
-func (f *Frontier) CheckScope(e storage.Entry) error { return f.cfg.Scope.Check(e) }
+func (f *Frontier) CheckScope(e storage.Entry) error {
+	if err := f.cfg.Scope.Check(e); err != nil {
+		return err
+	}
+	if why := f.duplicates.refusal(&e); why != nil {
+		return outOfScopeError(e.URL, why)
+	}
+	return nil
+}

@@ -64,13 +64,14 @@ type Frontier struct {
 	store storage.Store
 	cfg   Config
 
-	dispatcher        *dispatcher           // leases URLs for Next
-	recentURLs        seenCache             // URLs of the seen set that were offered recently
-	hosts             hostCountLimiter      // limits the number of hosts
-	patterns          urlsPerPatternLimiter // limits the number of URLs of a pattern
-	httpsUpgrades     httpsUpgradeTracker   // origins that have moved to https
-	refusals          refusalCounter        // counts what Discover refused
-	sessionIDRemovals refusalCounter        // counts URLs that lost a session ID
+	dispatcher        *dispatcher            // leases URLs for Next
+	recentURLs        seenCache              // URLs of the seen set that were offered recently
+	hosts             hostCountLimiter       // limits the number of hosts
+	patterns          urlsPerPatternLimiter  // limits the number of URLs of a pattern
+	duplicates        duplicatePatternCloser // patterns of URLs whose pages repeat others
+	httpsUpgrades     httpsUpgradeTracker    // origins that have moved to https
+	refusals          refusalCounter         // counts what Discover refused
+	sessionIDRemovals refusalCounter         // counts URLs that lost a session ID
 }
 
 // New returns a Frontier that keeps its URLs in store.
@@ -96,6 +97,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 	f.patterns.seen, _ = store.(storage.Inspector)
 	if cfg.Scope != nil {
 		f.patterns.maxURLs = cfg.Scope.cfg.MaxURLsPerPattern
+		f.duplicates.limit, f.duplicates.notes = cfg.Scope.cfg.MaxDuplicatesPerPattern, store
 	}
 	f.dispatcher = newDispatcher(store, cfg, &f.recentURLs.boundedTextSet, &f.hosts.recentlyAdmitted)
 	return f

@@ -38,7 +38,12 @@ func (e *OnlyRevisitsLeftError) Unwrap() error { return ErrOnlyRevisitsLeft }
 // Next waits until a URL is due and leases it. At the end of the crawl it returns ErrEmpty,
 // ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft; after ctx is done it returns the cause of ctx. Many
 // workers may wait in it.
-func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) { return f.dispatcher.next(ctx) }
+func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
+	if err := f.duplicates.load(ctx); err != nil {
+		return storage.Lease{}, err
+	}
+	return f.dispatcher.next(ctx)
+}
 
 // ReturnUnusedLeases queues the URLs again that Next has leased ahead and that no worker took. Call
 // it when the workers have stopped.

@@ -25,7 +25,10 @@ const (
 	FarCalendar        RefusalReason = "calendar"     // ScopeConfig.CurrentYear
 	TooManyPatternURLs RefusalReason = "pattern_urls" // ScopeConfig.MaxURLsPerPattern
 	TooManyHostURLs    RefusalReason = "host_urls"    // ScopeConfig.MaxURLsPerHost
-	unknownReason      RefusalReason = "scope"        // an error of Kind OutOfScope without a Refusal
+	// ScopeConfig.MaxDuplicatesPerPattern
+	DuplicatePattern RefusalReason = "duplicate_pattern"
+	DuplicateLinks   RefusalReason = "duplicate_links" // see Frontier.DiscoverLinksOfDuplicate
+	unknownReason    RefusalReason = "scope"           // an error of Kind OutOfScope without a Refusal
 
 	TooManyDomainHosts RefusalReason = "domain_hosts" // ScopeConfig.MaxHostsPerDomain
 	TooManyHosts       RefusalReason = "hosts"        // ScopeConfig.MaxHosts

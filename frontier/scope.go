@@ -60,6 +60,11 @@ type ScopeConfig struct {
 	// in numbers, dates and random tokens: see URLPattern. URLs of seeds and sitemaps are not
 	// counted. Each new Frontier counts from 0.
 	MaxURLsPerPattern int
+	// MaxDuplicatesPerPattern is how many pages of a host may have the body of another of its pages
+	// and URLs of the same pattern (a directory, a path with any values of its parameters, or a
+	// URLPattern) before links to that pattern are refused, if at most a tenth as many of its pages
+	// are new.
+	MaxDuplicatesPerPattern int
 	// MaxURLsPerHost is how many URLs of an origin are ever queued: each scheme and port of a host
 	// is counted separately. Seeds are queued beyond the limit.
 	MaxURLsPerHost int
@@ -82,8 +87,10 @@ const (
 	DefaultMaxRedirects      = 10
 	DefaultMaxURLsPerPattern = 100_000
 	DefaultMaxURLsPerHost    = 1_000_000
-	DefaultMaxHostsPerDomain = 10_000
-	DefaultMaxHosts          = 1_000_000
+
+	DefaultMaxDuplicatesPerPattern = 100
+	DefaultMaxHostsPerDomain       = 10_000
+	DefaultMaxHosts                = 1_000_000
 )
 
 // withDefaults returns c with each limit of 0 set to its default.
@@ -95,6 +102,7 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	c.MaxPathRepeats = cmp.Or(c.MaxPathRepeats, DefaultMaxPathRepeats)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, DefaultMaxRedirects)
 	c.MaxURLsPerPattern = cmp.Or(c.MaxURLsPerPattern, DefaultMaxURLsPerPattern)
+	c.MaxDuplicatesPerPattern = cmp.Or(c.MaxDuplicatesPerPattern, DefaultMaxDuplicatesPerPattern)
 	c.MaxURLsPerHost = cmp.Or(c.MaxURLsPerHost, DefaultMaxURLsPerHost)
 	c.MaxHostsPerDomain = cmp.Or(c.MaxHostsPerDomain, DefaultMaxHostsPerDomain)
 	c.MaxHosts = cmp.Or(c.MaxHosts, DefaultMaxHosts)

@@ -211,6 +211,8 @@ func checkNumbers(p *Project) *FieldProblem {
 		{"scope.max_path_depth", float64(p.Scope.MaxPathDepth), 0, 1e6},
 		{"scope.max_repeat", float64(p.Scope.MaxPathRepeats), 0, 1e6},
 		{"scope.max_redirects", float64(p.Scope.MaxRedirects), 0, 1e6},
+		{"scope.max_duplicate_links", float64(p.Scope.MaxDuplicateLinks), 0, math.MaxInt32},
+		{"scope.max_duplicates_per_pattern", float64(p.Scope.MaxDuplicatesPerPattern), 0, math.MaxInt32},
 		{"scope.max_urls_per_pattern", float64(p.Scope.MaxURLsPerPattern), 0, math.MaxInt32},
 		{"scope.max_urls_per_host", float64(p.Scope.MaxURLsPerHost), 0, math.MaxInt32},
 		{"scope.max_hosts_per_domain", float64(p.Scope.MaxHostsPerDomain), 0, math.MaxInt32},

@@ -151,7 +151,8 @@ func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 		Mode: mode, AllowFTP: p.Fetch.FTP, MaxDepth: cmp.Or(p.Scope.MaxDepth, -1), MaxURLLength: p.Scope.MaxURLLength,
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxPathRepeats: p.Scope.MaxPathRepeats,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
-		MaxURLsPerHost: p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
+		MaxDuplicatesPerPattern: p.Scope.MaxDuplicatesPerPattern,
+		MaxURLsPerHost:          p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
 		MaxHosts: p.Scope.MaxHosts, CurrentYear: time.Now().Year(),
 	}
 	budget := newRegexpBudget()

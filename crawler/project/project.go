@@ -64,7 +64,11 @@ type ScopeSettings struct {
 	MaxRedirects    int  `yaml:"max_redirects"`  // redirects in a row
 	// URLs of one host that differ only in numbers, dates and tokens
 	MaxURLsPerPattern int `yaml:"max_urls_per_pattern"`
-	MaxURLsPerHost    int `yaml:"max_urls_per_host"` // URLs of one host that are ever queued
+	// URLs of one host that are queued as links of pages with the body of another of its pages
+	MaxDuplicateLinks int `yaml:"max_duplicate_links"`
+	// pages of one pattern with the body of another page, after which the pattern is closed
+	MaxDuplicatesPerPattern int `yaml:"max_duplicates_per_pattern"`
+	MaxURLsPerHost          int `yaml:"max_urls_per_host"` // URLs of one host that are ever queued
 	// hosts of one registrable domain that ever have a URL queued; seeds' hosts are never refused
 	MaxHostsPerDomain int `yaml:"max_hosts_per_domain"`
 	// hosts of all domains together that ever have a URL queued; seeds' hosts are never refused
@@ -242,8 +246,11 @@ func Default() Project {
 			ScopeMode: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
 			MaxPathRepeats: frontier.DefaultMaxPathRepeats, MaxRedirects: frontier.DefaultMaxRedirects,
-			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
-			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
+			MaxURLsPerPattern:       frontier.DefaultMaxURLsPerPattern,
+			MaxDuplicateLinks:       crawler.DefaultMaxDuplicateLinksPerHost,
+			MaxDuplicatesPerPattern: frontier.DefaultMaxDuplicatesPerPattern,
+			MaxURLsPerHost:          frontier.DefaultMaxURLsPerHost,
+			MaxHostsPerDomain:       frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},
 		Robots: RobotsSettings{Dialect: "google", ObeyExtensions: true,
 			MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},

@@ -122,6 +122,9 @@ type CrawlReport struct {
 	ParkedByRule []RefusalSummary `json:"refusals,omitempty"`
 	// RefusalCounts counts sightings of URLs that were never queued, by host and reason.
 	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"`
+	// ClosedPatterns lists patterns of URLs that are visited no longer, because nearly all of their pages
+	// have the body of another page of the host.
+	ClosedPatterns []frontier.ClosedPattern `json:"closed_patterns,omitempty"`
 	// StrippedSessionIDsByHost counts sightings of URLs with a session ID in the path, which were
 	// queued without it, by host.
 	StrippedSessionIDsByHost []frontier.RefusalCount `json:"cleaned,omitempty"`

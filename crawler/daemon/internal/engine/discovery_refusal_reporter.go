@@ -25,6 +25,8 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 	frontier.FarCalendar:        "",
 	frontier.TooManyPatternURLs: "scope.max_urls_per_pattern",
 	frontier.TooManyHostURLs:    "scope.max_urls_per_host",
+	frontier.DuplicatePattern:   "scope.max_duplicates_per_pattern",
+	frontier.DuplicateLinks:     "scope.max_duplicate_links",
 
 	frontier.TooManyDomainHosts: "scope.max_hosts_per_domain",
 	frontier.TooManyHosts:       "scope.max_hosts",

@@ -43,9 +43,11 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
-		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
-		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
-		MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost,
+		MaxDuplicateLinksPerHost: p.Scope.MaxDuplicateLinks,
+		TDMRepTTL:                time.Duration(p.Robots.MaxTTL),
+		ProductToken:             p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps,
+		IgnoreNoFollow: !p.Robots.ObeyMetaTags,
+		MaxLinks:       p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost,
 		MaxSitemapBody:         int64(p.Fetch.MaxSitemapBody),
 		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
 		FollowedLinkKinds: crawler.FollowedLinkKinds{ // for pages without a handler

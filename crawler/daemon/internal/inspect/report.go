@@ -67,6 +67,7 @@ func (q *Inspector) streamedReport(
 	r.ParkedByRule = refusals.Sorted()
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
+		r.ClosedPatterns = r.ClosedPatterns[:min(limit, len(r.ClosedPatterns))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
 		r.StrippedSessionIDsByHost = r.StrippedSessionIDsByHost[:min(limit, len(r.StrippedSessionIDsByHost))]
 	}
@@ -100,16 +101,24 @@ func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter
 }
 
 // addRefusalAndSessionIDCounts sets the counts of URLs that the frontier refused, or whose session
-// ID it removed, when they were found.
+// ID it removed, when they were found, and the patterns that it closed.
 func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.FrontierStore); err != nil {
 		return err
 	}
-	s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
+	if s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore); err != nil {
+		return err
+	}
+	if s.ClosedPatterns, err = frontier.LoadClosedPatterns(ctx, q.FrontierStore); err != nil {
+		return err
+	}
+	s.ClosedPatterns = slices.DeleteFunc(s.ClosedPatterns, func(p frontier.ClosedPattern) bool {
+		return onlyHost != "" && p.Host != onlyHost
+	})
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
 	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost),
 		slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
-	return err
+	return nil
 }
 
 // addHostTotals adds u to t.

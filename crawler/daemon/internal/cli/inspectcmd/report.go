@@ -201,6 +201,7 @@ func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reportt
 // writeRefusalAndSessionIDCounts writes the URLs that were refused or changed when they were found.
 func writeRefusalAndSessionIDCounts(p *reporttext.Builder, s *api.CrawlReport) {
 	p.WriteRefusalCounts("Refused when found, by reason:", s.RefusalCounts)
+	p.WriteClosedPatterns(s.ClosedPatterns)
 	p.WriteRefusalCounts("Session IDs stripped from URLs when found:", s.StrippedSessionIDsByHost)
 }
 

@@ -31,6 +31,22 @@ func (p *Builder) WriteRefusalCounts(title string, list []frontier.RefusalCount)
 	})
 }
 
+// WriteClosedPatterns writes a table of patterns of URLs that are visited no longer, because their pages
+// repeat others. It writes nothing if list is empty.
+func (p *Builder) WriteClosedPatterns(list []frontier.ClosedPattern) {
+	if len(list) == 0 {
+		return
+	}
+	p.WriteLine("")
+	p.WriteLine("%s", "Closed, because their pages have the body of another page of the host:")
+	p.WriteTable(func(row func(...any)) {
+		for _, c := range list {
+			row("", c.Host, plaintext.ReplaceControlChars(c.Pattern),
+				fmt.Sprintf("%d of %d pages", c.Duplicates, c.Pages))
+		}
+	})
+}
+
 // DelayShortfallText says by how much the crawl cut a host's delay short at most; 0: never.
 func DelayShortfallText(shortfall api.Milliseconds) string {
 	if shortfall == 0 {

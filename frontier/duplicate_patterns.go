@@ -1,0 +1,224 @@
+package frontier
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Bounds of what is kept of duplicates. A pattern beyond them stays open.
+const (
+	maxCountedDuplicatePatterns = 50_000 // patterns of all hosts that are counted at a time
+	maxClosedPatterns           = 10_000 // of all hosts together
+	maxClosedPatternLength      = 512    // bytes of a pattern
+	maxPatternDirectories       = 8      // directories of a path that are counted as patterns
+)
+
+// closedPatternNotePrefix begins the keys of the crawl's notes of closed patterns. Each pattern has its
+// own note, so that processes that share a store overwrite nothing of each other.
+const closedPatternNotePrefix = "duplicate pattern "
+
+// A ClosedPattern is a pattern of URLs of a host that the crawl visits no longer, because nearly all of
+// its pages had the body of another page of the host.
+type ClosedPattern struct {
+	Host string `json:"host"`
+	// Pattern is a directory, such as /mirror/*; a path with any values of its parameters, such as
+	// /list?sort=*; or what URLPattern returns, such as /day/#.
+	Pattern    string `json:"pattern"`
+	Duplicates int    `json:"duplicates"` // pages with the body of another page
+	Pages      int    `json:"pages"`      // all pages of the pattern that were counted
+}
+
+// A duplicatePatternCloser counts, for each pattern of URLs, the pages that have the body of another
+// page of their host, and closes the patterns that lead to hardly anything else.
+type duplicatePatternCloser struct {
+	limit    int           // ScopeConfig.MaxDuplicatesPerPattern; 0: no pattern is closed
+	notes    storage.Store // keeps the closed patterns
+	isLoaded atomic.Bool   // the notes of earlier runs have been read
+
+	mu     sync.Mutex // guards counts and closed
+	counts recent.Map[string, bodyCounts]
+	closed map[string]map[string]ClosedPattern // by host and pattern
+
+	closedCount atomic.Int64 // patterns in closed: without any, nothing is looked up
+}
+
+// bodyCounts counts the pages of a pattern.
+type bodyCounts struct{ duplicates, others int }
+
+// load reads the patterns that earlier runs have closed, on its first call that succeeds.
+func (d *duplicatePatternCloser) load(ctx context.Context) error {
+	if d.limit == 0 || d.isLoaded.Load() {
+		return nil
+	}
+	patterns, err := LoadClosedPatterns(ctx, d.notes)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range patterns {
+		d.closeLocked(p)
+	}
+	d.isLoaded.Store(true)
+	return nil
+}
+
+// LoadClosedPatterns returns the patterns that the crawl with this store has closed in all runs, by
+// host and pattern. It returns none if the store cannot list notes.
+func LoadClosedPatterns(ctx context.Context, store storage.Notes) (patterns []ClosedPattern, err error) {
+	lister, ok := store.(interface {
+		OriginNotes(context.Context, decorum.Origin, func(string, []byte) bool) error
+	})
+	if !ok {
+		return nil, nil
+	}
+	err = lister.OriginNotes(ctx, decorum.Origin{}, func(key string, value []byte) bool {
+		var p ClosedPattern
+		if strings.HasPrefix(key, closedPatternNotePrefix) && json.Unmarshal(value, &p) == nil {
+			patterns = append(patterns, p)
+		}
+		return len(patterns) < maxClosedPatterns
+	})
+	slices.SortFunc(patterns, func(a, b ClosedPattern) int {
+		return strings.Compare(a.Host+a.Pattern, b.Host+b.Pattern)
+	})
+	return patterns, err
+}
+
+// closeLocked adds p to the closed patterns. The caller holds d.mu.
+func (d *duplicatePatternCloser) closeLocked(p ClosedPattern) {
+	if d.closed == nil {
+		d.closed = map[string]map[string]ClosedPattern{}
+	}
+	if d.closed[p.Host] == nil {
+		d.closed[p.Host] = map[string]ClosedPattern{}
+	}
+	d.closed[p.Host][p.Pattern] = p
+	d.closedCount.Add(1)
+}
+
+// refusal returns why e does not belong to the crawl, if a closed pattern matches its URL; else nil.
+// Only links and redirects are refused: a person or a sitemap names the other URLs.
+func (d *duplicatePatternCloser) refusal(e *storage.Entry) *Refusal {
+	isFollowed := e.Source == storage.SourceLink || e.Source == storage.SourceRedirect
+	if !isFollowed || d.closedCount.Load() == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	patterns := d.closed[e.URL.Origin().Host()]
+	if len(patterns) == 0 {
+		return nil
+	}
+	for _, pattern := range duplicatePatterns(e.URL.PathAndQuery()) {
+		if p, isClosed := patterns[pattern]; isClosed {
+			return newRefusal(DuplicatePattern, "%d of %d pages as %s have the body of another page of the host",
+				p.Duplicates, p.Pages, p.Pattern)
+		}
+	}
+	return nil
+}
+
+// recordPage counts the page at u, and returns the patterns that it closes. A pattern is closed when
+// limit of its pages are duplicates, and at most a tenth as many are not: the pages that list the
+// duplicates often differ, at least in their title.
+func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (closed []ClosedPattern) {
+	if d.limit == 0 {
+		return nil
+	}
+	host := u.Origin().Host()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, pattern := range duplicatePatterns(u.PathAndQuery()) {
+		if _, isClosed := d.closed[host][pattern]; isClosed {
+			return closed // the patterns after it are within this one
+		}
+		key := host + pattern
+		n, _ := d.counts.Get(key, maxCountedDuplicatePatterns)
+		if isDuplicate {
+			n.duplicates++
+		} else {
+			n.others++
+		}
+		if n.duplicates+n.others > 4*d.limit { // what was found lately counts more
+			n.duplicates, n.others = n.duplicates/2, n.others/2
+		}
+		if n.duplicates < d.limit || n.others*10 > n.duplicates || d.closedCount.Load() >= maxClosedPatterns {
+			d.counts.Put(key, n, maxCountedDuplicatePatterns)
+			continue
+		}
+		d.counts.Delete(key)
+		p := ClosedPattern{Host: host, Pattern: pattern, Duplicates: n.duplicates, Pages: n.duplicates + n.others}
+		d.closeLocked(p)
+		closed = append(closed, p)
+	}
+	return closed
+}
+
+// duplicatePatterns returns the patterns that a URL with this path and query belongs to, the widest
+// first: its directories except the root, with "#" for numbers and random tokens; its path with any
+// values of its parameters; and its URLPattern if that differs from the URL.
+func duplicatePatterns(pathAndQuery string) []string {
+	path, query, hasQuery := strings.Cut(pathAndQuery, "?")
+	masked, _ := URLPattern(path)
+	var patterns []string
+	for i := 1; i < len(masked) && len(patterns) < maxPatternDirectories; i++ {
+		if masked[i] == '/' {
+			patterns = append(patterns, masked[:i+1]+"*")
+		}
+	}
+	if hasQuery {
+		patterns = append(patterns, path+"?"+anyValues(query))
+	}
+	if pattern, isMasked := URLPattern(pathAndQuery); isMasked {
+		patterns = append(patterns, pattern)
+	}
+	return slices.DeleteFunc(patterns, func(p string) bool { return len(p) > maxClosedPatternLength })
+}
+
+// anyValues returns the query with "*" for the values of its parameters.
+func anyValues(query string) string {
+	params := strings.Split(query, "&")
+	for i, param := range params {
+		if name, _, hasValue := strings.Cut(param, "="); hasValue {
+			params[i] = name + "=*"
+		}
+	}
+	return strings.Join(params, "&")
+}
+
+// RecordPage counts a page whose body arrived, for ScopeConfig.MaxDuplicatesPerPattern. isDuplicate
+// says that another URL of the host gave the same body before. Call it once for each page.
+func (f *Frontier) RecordPage(ctx context.Context, u decorum.URL, isDuplicate bool) error {
+	for _, p := range f.duplicates.recordPage(u, isDuplicate) {
+		note, err := json.Marshal(p)
+		if err != nil {
+			return fmt.Errorf("encode the note of a closed pattern: %w", err)
+		}
+		if err := f.store.SetNote(ctx, decorum.Origin{}, closedPatternNotePrefix+p.Host+p.Pattern, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DiscoverLinksOfDuplicate offers the links of a page that has the body of another page of its host.
+// They are queued behind all other URLs of their origins. It refuses those after the first max, and
+// returns how many were new. It overwrites entries, which the caller must not use afterwards.
+func (f *Frontier) DiscoverLinksOfDuplicate(ctx context.Context, entries []storage.Entry,
+	max int) (added int, err error) {
+	for _, e := range entries[min(max, len(entries)):] {
+		f.refusals.countAndReport(e, outOfScopeError(e.URL, newRefusal(DuplicateLinks,
+			"pages with the body of another page of the host have given too many links")))
+	}
+	return f.discover(ctx, nil, entries[:min(max, len(entries))], true)
+}
