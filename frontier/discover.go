@@ -159,8 +159,5 @@ func (f *Frontier) CheckScope(e storage.Entry) error {
 	if err := f.cfg.Scope.Check(e); err != nil {
 		return err
 	}
-	if why := f.duplicates.refusal(&e); why != nil {
-		return outOfScopeError(e.URL, why)
-	}
-	return nil
+	return f.duplicates.check(e)
 }

@@ -1,9 +1,11 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,18 +39,91 @@ type ClosedPattern struct {
 	Pages      int    `json:"pages"`      // all pages of the pattern that were counted
 }
 
+// ClosedPatterns are the closed patterns of a crawl. The zero value is empty.
+type ClosedPatterns struct {
+	byHost map[string]map[string]ClosedPattern // by host and pattern
+	count  int
+}
+
+// LoadClosedPatterns returns the patterns that the crawl with this store has closed in all runs. It
+// returns none if the store cannot list notes.
+func LoadClosedPatterns(ctx context.Context, store storage.Notes) (patterns ClosedPatterns, err error) {
+	lister, ok := store.(interface {
+		OriginNotes(context.Context, decorum.Origin, func(string, []byte) bool) error
+	})
+	if !ok {
+		return patterns, nil
+	}
+	err = lister.OriginNotes(ctx, decorum.Origin{}, func(key string, value []byte) bool {
+		var p ClosedPattern
+		if strings.HasPrefix(key, closedPatternNotePrefix) && json.Unmarshal(value, &p) == nil {
+			patterns.add(p)
+		}
+		return patterns.count < maxClosedPatterns
+	})
+	return patterns, err
+}
+
+// add adds p, or replaces the pattern of that host and text.
+func (c *ClosedPatterns) add(p ClosedPattern) {
+	if c.byHost == nil {
+		c.byHost = map[string]map[string]ClosedPattern{}
+	}
+	if c.byHost[p.Host] == nil {
+		c.byHost[p.Host] = map[string]ClosedPattern{}
+	}
+	if !c.has(p.Host, p.Pattern) {
+		c.count++
+	}
+	c.byHost[p.Host][p.Pattern] = p
+}
+
+func (c *ClosedPatterns) has(host, pattern string) bool {
+	_, isClosed := c.byHost[host][pattern]
+	return isClosed
+}
+
+// List returns the patterns of a host, or of all hosts if host is empty, in the order of hosts and
+// patterns.
+func (c *ClosedPatterns) List(host string) (list []ClosedPattern) {
+	for h, patterns := range c.byHost {
+		if host == "" || h == host {
+			list = slices.AppendSeq(list, maps.Values(patterns))
+		}
+	}
+	slices.SortFunc(list, func(a, b ClosedPattern) int {
+		return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.Pattern, b.Pattern))
+	})
+	return list
+}
+
+// Check returns an error of Kind decorum.OutOfScope if a pattern matches the URL of e. Only links and
+// redirects are refused: a person or a sitemap names the other URLs.
+func (c *ClosedPatterns) Check(e storage.Entry) error {
+	patterns := c.byHost[e.URL.Origin().Host()]
+	if len(patterns) == 0 || e.Source != storage.SourceLink && e.Source != storage.SourceRedirect {
+		return nil
+	}
+	for _, pattern := range duplicatePatterns(e.URL.PathAndQuery()) {
+		if p, isClosed := patterns[pattern]; isClosed {
+			return outOfScopeError(e.URL, newRefusal(DuplicatePattern,
+				"%d of %d pages as %s have the body of another page of the host", p.Duplicates, p.Pages, p.Pattern))
+		}
+	}
+	return nil
+}
+
 // A duplicatePatternCloser counts, for each pattern of URLs, the pages that have the body of another
 // page of their host, and closes the patterns that lead to hardly anything else.
 type duplicatePatternCloser struct {
-	limit    int           // ScopeConfig.MaxDuplicatesPerPattern; 0: no pattern is closed
-	notes    storage.Store // keeps the closed patterns
-	isLoaded atomic.Bool   // the notes of earlier runs have been read
+	limit     int           // ScopeConfig.MaxDuplicatesPerPattern; 0: no pattern is closed
+	notes     storage.Notes // keep the closed patterns
+	isLoaded  atomic.Bool   // the notes of earlier runs have been read
+	hasClosed atomic.Bool   // closed has patterns
 
-	mu     sync.Mutex // guards counts and closed
+	mu     sync.RWMutex // guards counts and closed
 	counts recent.Map[string, bodyCounts]
-	closed map[string]map[string]ClosedPattern // by host and pattern
-
-	closedCount atomic.Int64 // patterns in closed: without any, nothing is looked up
+	closed ClosedPatterns
 }
 
 // bodyCounts counts the pages of a pattern.
@@ -65,67 +140,27 @@ func (d *duplicatePatternCloser) load(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, p := range patterns {
+	for _, p := range patterns.List("") {
 		d.closeLocked(p)
 	}
 	d.isLoaded.Store(true)
 	return nil
 }
 
-// LoadClosedPatterns returns the patterns that the crawl with this store has closed in all runs, by
-// host and pattern. It returns none if the store cannot list notes.
-func LoadClosedPatterns(ctx context.Context, store storage.Notes) (patterns []ClosedPattern, err error) {
-	lister, ok := store.(interface {
-		OriginNotes(context.Context, decorum.Origin, func(string, []byte) bool) error
-	})
-	if !ok {
-		return nil, nil
-	}
-	err = lister.OriginNotes(ctx, decorum.Origin{}, func(key string, value []byte) bool {
-		var p ClosedPattern
-		if strings.HasPrefix(key, closedPatternNotePrefix) && json.Unmarshal(value, &p) == nil {
-			patterns = append(patterns, p)
-		}
-		return len(patterns) < maxClosedPatterns
-	})
-	slices.SortFunc(patterns, func(a, b ClosedPattern) int {
-		return strings.Compare(a.Host+a.Pattern, b.Host+b.Pattern)
-	})
-	return patterns, err
-}
-
-// closeLocked adds p to the closed patterns. The caller holds d.mu.
+// closeLocked closes p. The caller holds d.mu.
 func (d *duplicatePatternCloser) closeLocked(p ClosedPattern) {
-	if d.closed == nil {
-		d.closed = map[string]map[string]ClosedPattern{}
-	}
-	if d.closed[p.Host] == nil {
-		d.closed[p.Host] = map[string]ClosedPattern{}
-	}
-	d.closed[p.Host][p.Pattern] = p
-	d.closedCount.Add(1)
+	d.closed.add(p)
+	d.hasClosed.Store(true)
 }
 
-// refusal returns why e does not belong to the crawl, if a closed pattern matches its URL; else nil.
-// Only links and redirects are refused: a person or a sitemap names the other URLs.
-func (d *duplicatePatternCloser) refusal(e *storage.Entry) *Refusal {
-	isFollowed := e.Source == storage.SourceLink || e.Source == storage.SourceRedirect
-	if !isFollowed || d.closedCount.Load() == 0 {
+// check returns why e does not belong to the crawl if a closed pattern matches its URL, else nil.
+func (d *duplicatePatternCloser) check(e storage.Entry) error {
+	if !d.hasClosed.Load() {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	patterns := d.closed[e.URL.Origin().Host()]
-	if len(patterns) == 0 {
-		return nil
-	}
-	for _, pattern := range duplicatePatterns(e.URL.PathAndQuery()) {
-		if p, isClosed := patterns[pattern]; isClosed {
-			return newRefusal(DuplicatePattern, "%d of %d pages as %s have the body of another page of the host",
-				p.Duplicates, p.Pages, p.Pattern)
-		}
-	}
-	return nil
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.closed.Check(e)
 }
 
 // recordPage counts the page at u, and returns the patterns that it closes. A pattern is closed when
@@ -139,7 +174,7 @@ func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (cl
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, pattern := range duplicatePatterns(u.PathAndQuery()) {
-		if _, isClosed := d.closed[host][pattern]; isClosed {
+		if d.closed.has(host, pattern) {
 			return closed // the patterns after it are within this one
 		}
 		key := host + pattern
@@ -152,7 +187,7 @@ func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (cl
 		if n.duplicates+n.others > 4*d.limit { // what was found lately counts more
 			n.duplicates, n.others = n.duplicates/2, n.others/2
 		}
-		if n.duplicates < d.limit || n.others*10 > n.duplicates || d.closedCount.Load() >= maxClosedPatterns {
+		if n.duplicates < d.limit || n.others*10 > n.duplicates || d.closed.count >= maxClosedPatterns {
 			d.counts.Put(key, n, maxCountedDuplicatePatterns)
 			continue
 		}

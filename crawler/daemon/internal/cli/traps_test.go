@@ -106,6 +106,28 @@ func TestTrapsOverSockets(t *testing.T) {
 		"a calendar of the year 2100 (calendar)")
 }
 
+// TestClosedPatternOverSockets: the log, the report and explain name a pattern of URLs whose pages repeat
+// one another, and its queued URLs are parked for that reason.
+func TestClosedPatternOverSockets(t *testing.T) {
+	t.Parallel()
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "trap.example",
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
+			if r.Path == "/" {
+				return crawltest.HTML("<a href=/a/>a</a>")
+			}
+			return crawltest.HTML("<a href=b/><a href=c/><a href=d/>")
+		}})
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://trap.example/']\n"+
+		"scope: {max_duplicates_per_pattern: 10}\n")
+	const why = "10 of 11 pages as /a/* have the body of another page of the host"
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone, "pages: 12 (",
+		"reason=duplicate_pattern", why, "field=scope.max_duplicates_per_pattern")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Closed, because their pages",
+		"trap.example  /a/*  10 of 11 pages", why)
+	runCommand(t, "explain", "--data", v.DataDir(), "http://trap.example/a/b/zzz/").want(t, command.ExitDone,
+		why+" (duplicate_pattern)")
+}
+
 // A redirect does not count as a link: the target of a seed's redirect has the depth of the seed. A
 // seed that redirects out of scope is reported, because the crawl may end at once.
 func TestSeedThatRedirects(t *testing.T) {

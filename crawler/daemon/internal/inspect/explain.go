@@ -225,13 +225,14 @@ func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 		s.Detail = "not known: a seed file cannot be read"
 		return nil
 	}
-	var refusal, err error
+	var refusal error
+	err := q.loadClosedPatterns(ctx)
 	for _, entry.URL = range targets {
 		if refusal == nil {
-			refusal = scope.Check(entry)
+			refusal = q.checkScope(entry)
 		}
 	}
-	if refusal == nil && e.FrontierState.State == HostUnknown {
+	if err == nil && refusal == nil && e.FrontierState.State == HostUnknown {
 		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: scope}).CheckLinkAgainstCountLimits(ctx, u)
 	}
 	if err == nil {

@@ -88,6 +88,9 @@ func (l *urlLister) listOrigin(ctx context.Context, name decorum.Origin) error {
 	if err != nil {
 		return err
 	}
+	if err := l.loadClosedPatterns(ctx); err != nil {
+		return err
+	}
 	evaluate, err := crawler.NewVerdictFunc(ctx, l.Gate, l.FrontierStore, name)
 	for i := 0; i < len(l.states) && err == nil && !l.isEnough; i++ {
 		state := l.states[i]

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -27,6 +29,8 @@ type Inspector struct {
 	// AnyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
 	// connect to private addresses.
 	AnyProjectReachesPrivate bool
+
+	closedPatterns atomic.Pointer[frontier.ClosedPatterns] // set by loadClosedPatterns
 }
 
 // New returns an Inspector of the engine's crawl at the present time.
@@ -60,4 +64,28 @@ func ParseOriginParam(text string) (decorum.Origin, error) {
 // NewUnknownHostError returns the error for a host without URLs in the crawl with that name.
 func NewUnknownHostError(crawl, host string) error {
 	return api.NotFound("%s knows no host %s", crawl, host)
+}
+
+// loadClosedPatterns reads the patterns of URLs that the crawl has closed, for checkScope, on its first
+// call that succeeds.
+func (q *Inspector) loadClosedPatterns(ctx context.Context) error {
+	if q.closedPatterns.Load() != nil {
+		return nil
+	}
+	patterns, err := frontier.LoadClosedPatterns(ctx, q.FrontierStore)
+	if err == nil {
+		q.closedPatterns.Store(&patterns)
+	}
+	return err
+}
+
+// checkScope returns why e does not belong to the crawl, nil if it does. Call loadClosedPatterns first.
+func (q *Inspector) checkScope(e storage.Entry) error {
+	if err := q.Scope().Check(e); err != nil {
+		return err
+	}
+	if patterns := q.closedPatterns.Load(); patterns != nil {
+		return patterns.Check(e)
+	}
+	return nil
 }

@@ -109,12 +109,10 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 	if s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore); err != nil {
 		return err
 	}
-	if s.ClosedPatterns, err = frontier.LoadClosedPatterns(ctx, q.FrontierStore); err != nil {
+	if err = q.loadClosedPatterns(ctx); err != nil {
 		return err
 	}
-	s.ClosedPatterns = slices.DeleteFunc(s.ClosedPatterns, func(p frontier.ClosedPattern) bool {
-		return onlyHost != "" && p.Host != onlyHost
-	})
+	s.ClosedPatterns = q.closedPatterns.Load().List(onlyHost)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
 	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost),
 		slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)

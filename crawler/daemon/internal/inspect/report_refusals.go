@@ -75,6 +75,9 @@ func (rs RefusalTally) Sorted() []api.RefusalSummary {
 // countParkedURLsByReason adds the parked URLs of origin o to h, by the reason that keeps each
 // parked.
 func (q *Inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origin, h *HostReport) error {
+	if err := q.loadClosedPatterns(ctx); err != nil {
+		return err
+	}
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
 	if err != nil {
 		return err
@@ -106,7 +109,7 @@ func (q *Inspector) ParkedReason(
 	if e.UseUncleanedURL {
 		e.URL = e.UncleanedURL
 	}
-	if err := q.Scope().Check(e); err != nil {
+	if err := q.checkScope(e); err != nil {
 		return e.URL, api.RefusalSummary{RefusedBy: ParkedByScope, Rule: engine.InnerErrorText(err)}
 	}
 	if evaluate == nil {
