@@ -15,6 +15,7 @@ const (
 	WrongScheme        RefusalReason = "scheme"       // ScopeConfig.AllowFTP
 	LongURL            RefusalReason = "url_length"   // ScopeConfig.MaxURLLength
 	DeepLink           RefusalReason = "depth"        // ScopeConfig.MaxDepth
+	DeepChain          RefusalReason = "depth_chain"  // ScopeConfig.MaxDepth, for the next page of a list
 	OutsideScope       RefusalReason = "within"       // ScopeConfig.Mode
 	NotIncluded        RefusalReason = "include"      // ScopeConfig.Include
 	Excluded           RefusalReason = "exclude"      // ScopeConfig.Exclude

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/registrable"
@@ -20,17 +21,19 @@ const (
 	OriginScope                  // the origins of the seeds
 	DomainScope                  // the registrable domains of the seeds (public suffix list)
 	AnyScope                     // every URL
+	PathScope                    // the directories of the seeds on their hosts, any scheme and port
 )
 
-// ParseScopeMode returns the mode of that name: origin, host, domain or any.
+// ParseScopeMode returns the mode of that name: path, origin, host, domain or any.
 func ParseScopeMode(name string) (ScopeMode, error) {
 	if i := slices.Index(scopeModeNames[:], name); i >= 0 {
 		return ScopeMode(i), nil
 	}
-	return 0, fmt.Errorf("%q is not one of origin, host, domain, any", name)
+	return 0, fmt.Errorf("%q is not one of path, origin, host, domain, any", name)
 }
 
-var scopeModeNames = [...]string{HostScope: "host", OriginScope: "origin", DomainScope: "domain", AnyScope: "any"}
+var scopeModeNames = [...]string{HostScope: "host", OriginScope: "origin", DomainScope: "domain", AnyScope: "any",
+	PathScope: "path"}
 
 // String returns the name of the mode, "unknown" for an invalid one.
 func (w ScopeMode) String() string {
@@ -153,8 +156,10 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 	case e.Source == storage.SourcePrerequisite:
 		return nil
 	case e.Depth > max(s.cfg.MaxDepth, 0):
-		return newRefusal(DeepLink, "deeper than %d links", max(s.cfg.MaxDepth, 0))
-	case s.cfg.Mode != AnyScope && !s.scopeKeys[s.scopeKey(e.URL)]:
+		return s.depthRefusal(e)
+	case s.cfg.Mode == PathScope && !s.isBelowSeed(e.URL):
+		return newRefusal(OutsideScope, "outside the directories of the seeds")
+	case s.cfg.Mode != AnyScope && s.cfg.Mode != PathScope && !s.scopeKeys[s.scopeKey(e.URL)]:
 		return newRefusal(OutsideScope, "another %s than the seeds'", s.cfg.Mode)
 	case len(s.cfg.Include) > 0 && !matchesAny(s.cfg.Include, u):
 		return &Refusal{NotIncluded, "matches no include pattern"}
@@ -164,18 +169,47 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 	return s.cfg.trapRefusal(e.URL.PathAndQuery())
 }
 
+// depthRefusal returns the refusal of a link that is too deep. A chain of pages that each lead to the
+// next, as archives and lists do, may end there although the crawl wants all of them, so its refusal
+// has its own reason.
+func (s *Scope) depthRefusal(e *storage.Entry) *Refusal {
+	limit := max(s.cfg.MaxDepth, 0)
+	pattern, isMasked := URLPattern(e.URL.PathAndQuery())
+	if path, ok := strings.CutPrefix(e.Referrer, e.URL.Origin().String()); ok && isMasked && limit > 0 {
+		if from, _ := URLPattern(path); from == pattern {
+			return newRefusal(DeepChain, "deeper than %d links, in a chain of pages as %s", limit, pattern)
+		}
+	}
+	return newRefusal(DeepLink, "deeper than %d links", limit)
+}
+
 // newRefusal returns a Refusal with a formatted Detail.
 func newRefusal(r RefusalReason, format string, args ...any) *Refusal {
 	return &Refusal{r, fmt.Sprintf(format, args...)}
 }
 
-// scopeKey returns the origin, host or domain of u. All URLs with the key of a seed are in scope.
+// isBelowSeed reports whether u is in the directory of a seed, or below it.
+func (s *Scope) isBelowSeed(u decorum.URL) bool {
+	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
+	for i := range len(path) {
+		if path[i] == '/' && s.scopeKeys[u.Origin().Host()+path[:i+1]] {
+			return true
+		}
+	}
+	return false
+}
+
+// scopeKey returns the origin, host or domain of u, or its host and directory. All URLs with the key of
+// a seed are in scope.
 func (s *Scope) scopeKey(u decorum.URL) string {
 	switch s.cfg.Mode {
 	case OriginScope:
 		return u.Origin().String()
 	case DomainScope:
 		return registrable.Domain(u.Origin().Host())
+	case PathScope:
+		path, _, _ := strings.Cut(u.PathAndQuery(), "?")
+		return u.Origin().Host() + path[:strings.LastIndexByte(path, '/')+1]
 	}
 	return u.Origin().Host()
 }

@@ -47,6 +47,19 @@ func TestScope(t *testing.T) {
 			"another domain than the seeds'"},
 		{"domain leaves out an address", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://192.0.2.1/", 1,
 			"another domain than the seeds'"},
+		{"path", frontier.ScopeConfig{Mode: frontier.PathScope}, "http://www.example.co.uk/docs/x/y?z", 1, ""},
+		{"path takes in its directory", frontier.ScopeConfig{Mode: frontier.PathScope},
+			"https://www.example.co.uk/docs/", 1, ""},
+		{"path leaves out the name without slash", frontier.ScopeConfig{Mode: frontier.PathScope},
+			"https://www.example.co.uk/docs", 1, "outside the directories of the seeds"},
+		{"path leaves out a longer name", frontier.ScopeConfig{Mode: frontier.PathScope},
+			"https://www.example.co.uk/docs2/a", 1, "outside the directories of the seeds"},
+		{"path leaves out its parent", frontier.ScopeConfig{Mode: frontier.PathScope},
+			"https://www.example.co.uk/docs/../a", 1, "outside the directories of the seeds"},
+		{"path ignores the query", frontier.ScopeConfig{Mode: frontier.PathScope},
+			"https://www.example.co.uk/?/docs/", 1, "outside the directories of the seeds"},
+		{"path leaves out another host", frontier.ScopeConfig{Mode: frontier.PathScope},
+			"https://shop.example.co.uk/docs/", 1, "outside the directories of the seeds"},
 		{"any", frontier.ScopeConfig{Mode: frontier.AnyScope}, "https://other.test/", 1, ""},
 		{"the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 32, ""},
 		{"beyond the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 33, "deeper than 32 links"},
@@ -71,9 +84,13 @@ func TestScope(t *testing.T) {
 			"https://www.example.co.uk/docs/a.pdf", 1, "matches an exclude pattern"},
 	}
 	seeds := []decorum.URL{mustURL(t, "https://www.example.co.uk/")}
+	pathSeeds := []decorum.URL{mustURL(t, "https://www.example.co.uk/docs/index.html")}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := frontier.NewScope(tt.cfg, seeds)
+			if tt.cfg.Mode == frontier.PathScope {
+				s = frontier.NewScope(tt.cfg, pathSeeds)
+			}
 			err := s.Check(storage.Entry{URL: mustURL(t, tt.url), Depth: tt.depth})
 			switch {
 			case tt.why == "" && err != nil:
@@ -89,7 +106,7 @@ func TestScope(t *testing.T) {
 
 func TestParseScopeMode(t *testing.T) {
 	for _, w := range []frontier.ScopeMode{frontier.OriginScope, frontier.HostScope,
-		frontier.DomainScope, frontier.AnyScope} {
+		frontier.DomainScope, frontier.AnyScope, frontier.PathScope} {
 		if got, err := frontier.ParseScopeMode(w.String()); err != nil || got != w {
 			t.Errorf("%v: %v, %v", w, got, err)
 		}
@@ -109,6 +126,27 @@ func TestScopeOfSeedOnFTP(t *testing.T) {
 	} {
 		if err := s.Check(storage.Entry{URL: mustURL(t, url)}); (err == nil) != want {
 			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestDeepChains: the next page of a list that is too deep has a reason of its own.
+func TestDeepChains(t *testing.T) {
+	s := frontier.NewScope(frontier.ScopeConfig{MaxDepth: 2}, []decorum.URL{mustURL(t, "http://a.test/")})
+	for _, tt := range []struct {
+		from, url string
+		want      frontier.RefusalReason
+	}{
+		{"http://a.test/page/2", "http://a.test/page/3", frontier.DeepChain},
+		{"http://a.test/list?page=2&x=1", "http://a.test/list?page=3&x=1", frontier.DeepChain},
+		{"http://a.test/page/2", "http://a.test/item/3", frontier.DeepLink},
+		{"http://a.test/about", "http://a.test/about", frontier.DeepLink},
+		{"http://b.test/page/2", "http://a.test/page/3", frontier.DeepLink},
+		{"", "http://a.test/page/3", frontier.DeepLink},
+	} {
+		err := s.Check(storage.Entry{URL: mustURL(t, tt.url), Depth: 3, Referrer: tt.from})
+		if got := frontier.RefusalReasonOf(err); got != tt.want {
+			t.Errorf("%s from %s: refused for %q, want %q", tt.url, tt.from, got, tt.want)
 		}
 	}
 }

@@ -49,7 +49,7 @@ type AgentSettings struct {
 // ScopeSettings says which URLs belong to the crawl. The limits from max_params on stop sites
 // that generate URLs without end; 0 sets each of these limits to its default.
 type ScopeSettings struct {
-	ScopeMode string   `yaml:"within"`    // origin, host, domain or any, relative to the seeds
+	ScopeMode string   `yaml:"within"`    // path, origin, host, domain or any, relative to the seeds
 	Include   []string `yaml:"include"`   // RE2 patterns; a URL must match one of them. Empty: every URL matches
 	Exclude   []string `yaml:"exclude"`   // RE2 patterns; a URL that matches one is excluded, even if include matches
 	MaxDepth  int      `yaml:"max_depth"` // links from a seed; 0: seeds only

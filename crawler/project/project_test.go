@@ -204,7 +204,7 @@ p.yaml:4:5: seeds[1]: "example.com" is not a URL the crawl can visit: expected h
   4 |   - example.com
     |     ^`},
 		{"scope", minimalFile + "scope: {within: subdomain}\n", `
-p.yaml:3:17: scope.within: "subdomain" is not one of origin, host, domain, any
+p.yaml:3:17: scope.within: "subdomain" is not one of path, origin, host, domain, any
   3 | scope: {within: subdomain}
     |                 ^`},
 		{"pattern", minimalFile + "scope:\n  exclude: ['\\.pdf$', '(']\n", `

@@ -229,7 +229,7 @@ func TestExitCodes(t *testing.T) {
 			"--agent: 65 bytes are too many"},
 		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"},
 			command.ExitUsage,
-			`--scope: "site" is not one of origin, host, domain, any`},
+			`--scope: "site" is not one of path, origin, host, domain, any`},
 		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x",
 			"https://example.com/"}, command.ExitUsage,
 			"--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},

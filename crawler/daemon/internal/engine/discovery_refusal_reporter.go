@@ -14,9 +14,10 @@ import (
 )
 
 // limitFieldByReason maps the reasons for refusals at a limit against endless URLs, such as URL traps, to
-// the field that sets the limit. An empty field means that the limit is fixed. The limits of depth and
-// scope are not included: the operator wants the crawl to end there.
+// the field that sets the limit. An empty field means that the limit is fixed. The limit of scope is
+// not included, nor that of depth except for lists of pages: the operator wants the crawl to end there.
 var limitFieldByReason = map[frontier.RefusalReason]string{
+	frontier.DeepChain:          "scope.max_depth",
 	frontier.LongURL:            "scope.max_url_length",
 	frontier.TooManyRedirects:   "scope.max_redirects",
 	frontier.DeepPath:           "scope.max_path_depth",

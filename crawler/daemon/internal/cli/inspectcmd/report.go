@@ -50,8 +50,8 @@ The state of a host is one of
 
 The crawl never queues a URL that it refuses when it finds it: a URL out of scope, or
 one of a site that seems to generate URLs without end. The report counts refusals by
-reason, each time that a URL is found: within, include, exclude, depth, scheme,
-url_length, and the limits params, path_depth, path_repeat, redirects, calendar (a year
+reason, each time that a URL is found: within, include, exclude, depth, depth_chain (the
+next page of a list, beyond max_depth), scheme, url_length, and the limits params, path_depth, path_repeat, redirects, calendar (a year
 far from ours), pattern_urls, host_urls, domain_hosts, hosts and memory (the last three
 refuse links to new hosts: of a domain or a crawl that has reached its limit of hosts,
 or while memory is nearly used up). The crawl strips session IDs from the paths of URLs
