@@ -236,3 +236,54 @@ func TestHTTPSIsDown(t *testing.T) {
 		}
 	})
 }
+
+// TestTwinsOnHTTPAndHTTPS: if a host gives the same pages on http and https, links to http are followed
+// on https after three such pages in a row; if the pages differ, both are visited.
+func TestTwinsOnHTTPAndHTTPS(t *testing.T) {
+	const pages = 20
+	for _, tt := range []struct {
+		name       string
+		isAlike    bool
+		httpVisits func(int) bool
+	}{
+		{"alike", true, func(n int) bool { return n >= 3 && n <= 6 }},
+		{"different", false, func(n int) bool { return n == pages+1 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				page := func(r crawltest.PageRequest) crawltest.Response {
+					n, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
+					text := fmt.Sprintf("<a href=/%d>next</a>", n+1)
+					if n >= pages {
+						text = "the end"
+					}
+					if !tt.isAlike {
+						text += r.ReceivedAt.String()
+					}
+					return crawltest.HTML(text)
+				}
+				web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page}), newMemoryStore()
+				runCrawl(t, newScopedCrawl(t, web, store, frontier.ScopeConfig{}, "http://a.test/0", "https://a.test/0"))
+				httpVisits, httpsVisits := 0, 0
+				for _, x := range web.Log() {
+					switch {
+					case strings.HasSuffix(x.URL, "/robots.txt"):
+					case strings.HasPrefix(x.URL, "https://"):
+						httpsVisits++
+					default:
+						httpVisits++
+					}
+				}
+				if !tt.httpVisits(httpVisits) || httpsVisits != pages+1 {
+					t.Errorf("%d visits on http, %d on https", httpVisits, httpsVisits)
+				}
+				// A later run knows it from the store.
+				again := newScopedCrawl(t, web, store, frontier.ScopeConfig{}, "http://a.test/0")
+				u, err := again.Frontier.UpgradeIfOriginMovedToHTTPS(t.Context(), parseURL(t, "http://a.test/x"))
+				if isUpgraded := strings.HasPrefix(u.String(), "https:"); err != nil || isUpgraded != tt.isAlike {
+					t.Errorf("a link of a later run: %v, %v", u, err)
+				}
+			})
+		})
+	}
+}

@@ -182,6 +182,11 @@ func (p *pageHandler) countDuplicateOrNonCanonical(ctx context.Context, v *Visit
 		p.counters.count(func(s *Stats) { s.DuplicateBodies++ })
 	}
 	v.isDuplicateOnHost = onThisHost
+	if isTwin, isAlike := p.contentSeen.compareWithTwin(p.bodyHash(v), v.URL()); isTwin {
+		if err := p.frontier.RecordTwins(ctx, v.URL(), isAlike); err != nil {
+			return err
+		}
+	}
 	return p.frontier.RecordPage(ctx, v.URL(), onThisHost)
 }
 
@@ -204,10 +209,13 @@ type contentSeen struct {
 	hashSeedOnce sync.Once
 	hashSeed     maphash.Seed
 
-	mu sync.Mutex // guards firstURLHashes
+	mu sync.Mutex // guards firstURLHashes and bodiesByURL
 	// firstURLHashes maps the hash of a body to the hash of the first URL with that body, and the hash
 	// of a host and a body to that of the first URL of the host.
 	firstURLHashes recent.Map[uint64, uint64]
+	// bodiesByURL maps the hash of a URL without its scheme to the hash of its body; the lowest bit of
+	// that says whether the URL was on https.
+	bodiesByURL recent.Map[uint64, uint64]
 }
 
 // hash returns a hash of text that is valid in this process only.
@@ -234,6 +242,27 @@ func (b *contentSeen) addLocked(key, urlHash uint64) bool {
 	}
 	b.firstURLHashes.Put(key, firstURLHash, 2*contentSeenSize)
 	return firstURLHash != urlHash
+}
+
+// compareWithTwin remembers the body of u. It reports whether the twin of u, the same URL on https or
+// http on their default ports, was visited before, and whether its body was the same.
+func (b *contentSeen) compareWithTwin(body uint64, u decorum.URL) (isTwin, isAlike bool) {
+	plain, isHTTPS := frontier.HTTPVariant(u)
+	if !isHTTPS {
+		if _, hasTwin := frontier.HTTPSVariant(u); !hasTwin {
+			return false, false
+		}
+		plain = u
+	}
+	key, value := b.hash([]byte(plain.String())), body&^1
+	if isHTTPS {
+		value |= 1
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before, isKnown := b.bodiesByURL.Peek(key)
+	b.bodiesByURL.Put(key, value, contentSeenSize)
+	return isKnown && before&1 != value&1, before|1 == value|1
 }
 
 // decideOutcome turns a page's answer and the handler's verdict into an outcome.

@@ -12,12 +12,19 @@ import (
 )
 
 // httpsRedirectsNoteKey is the note of an http origin that counts how many of its pages in a row
-// redirected to their https variant: one byte, at most redirectsToUpgrade.
+// redirected to their https variant: one byte, at most redirectsToUpgrade, or answersAlike.
 const httpsRedirectsNoteKey = "https"
 
 // redirectsToUpgrade is how many such pages in a row show that an origin has moved to https. From
 // then on, an http URL that is found is queued as its https variant.
 const redirectsToUpgrade = 3
+
+// answersAlike is the note of an origin whose pages have the same bodies on http and https: twinsToUpgrade
+// in a row had. It is more than redirectsToUpgrade, so the origin counts as one that has moved.
+const (
+	answersAlike   = redirectsToUpgrade + 1
+	twinsToUpgrade = 3
+)
 
 // maxCachedOrigins is how many of the last used origins are remembered in memory, at least; at most
 // twice as many are. Others are read from the store again.
@@ -29,9 +36,11 @@ type httpsUpgradeTracker struct {
 	notes storage.Notes
 	scope *Scope // nil: every URL belongs to the crawl
 
-	// mu guards consecutiveRedirectsByOrigin, and serialises writes of the notes with it.
+	// mu guards consecutiveRedirectsByOrigin and consecutiveTwinsByOrigin, and serialises writes of the
+	// notes with them.
 	mu                           sync.Mutex
 	consecutiveRedirectsByOrigin recent.Map[decorum.Origin, byte]
+	consecutiveTwinsByOrigin     recent.Map[decorum.Origin, byte]
 	anyOriginUpgraded            atomic.Bool  // an origin has moved, now or earlier in this process
 	upgradeCount                 atomic.Int64 // entries that upgradeEntry has changed
 }
@@ -83,7 +92,16 @@ func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTT
 func (t *httpsUpgradeTracker) recordEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
 	o := u.Origin()
 	if _, ok := HTTPSVariant(u); ok {
-		return t.updateConsecutiveHTTPSRedirects(ctx, o, toHTTPS)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		before, err := t.consecutiveHTTPSRedirects(ctx, o)
+		switch {
+		case err != nil || before == answersAlike: // an answer on http is no news
+			return err
+		case toHTTPS:
+			return t.setHTTPSNote(ctx, o, before, min(before+1, redirectsToUpgrade))
+		}
+		return t.setHTTPSNote(ctx, o, before, 0)
 	}
 	if !failed {
 		return nil
@@ -92,28 +110,53 @@ func (t *httpsUpgradeTracker) recordEvidence(ctx context.Context, u decorum.URL,
 	if !ok {
 		return nil
 	}
-	return t.updateConsecutiveHTTPSRedirects(ctx, plain.Origin(), false)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, err := t.consecutiveHTTPSRedirects(ctx, plain.Origin())
+	if err != nil {
+		return err
+	}
+	t.consecutiveTwinsByOrigin.Delete(plain.Origin())
+	return t.setHTTPSNote(ctx, plain.Origin(), before, 0)
 }
 
-// updateConsecutiveHTTPSRedirects counts a page of o that redirected to https, or resets the count
-// of o.
-func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Context,
-	o decorum.Origin, redirected bool) error {
+// RecordTwins records that u and its variant on the other scheme, http or https, were both answered with
+// 2xx. isAlike says whether their bodies are the same. If those of three pages in a row are, the http
+// URLs of the host that are found from then on are queued as their https variants.
+func (f *Frontier) RecordTwins(ctx context.Context, u decorum.URL, isAlike bool) error {
+	if plain, ok := HTTPVariant(u); ok {
+		u = plain
+	}
+	return f.httpsUpgrades.recordTwins(ctx, u.Origin(), isAlike)
+}
+
+// recordTwins implements Frontier.RecordTwins for the http origin o.
+func (t *httpsUpgradeTracker) recordTwins(ctx context.Context, o decorum.Origin, isAlike bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, err := t.consecutiveHTTPSRedirects(ctx, o)
 	if err != nil {
 		return err
 	}
-	now := byte(0)
-	if redirected {
-		now = min(before+1, redirectsToUpgrade)
+	if !isAlike {
+		t.consecutiveTwinsByOrigin.Delete(o)
+		return t.setHTTPSNote(ctx, o, before, 0)
 	}
+	n, _ := t.consecutiveTwinsByOrigin.Peek(o)
+	t.consecutiveTwinsByOrigin.Put(o, min(n+1, twinsToUpgrade), maxCachedOrigins)
+	if n+1 < twinsToUpgrade {
+		return nil
+	}
+	return t.setHTTPSNote(ctx, o, before, answersAlike)
+}
+
+// setHTTPSNote changes the evidence about o from before to now, in memory and in the store. The caller
+// holds t.mu.
+func (t *httpsUpgradeTracker) setHTTPSNote(ctx context.Context, o decorum.Origin, before, now byte) error {
 	if now == before {
 		return nil
 	}
-	// Write the changed count to memory and to the store. An empty note is deleted.
-	var note []byte
+	var note []byte // an empty note is deleted
 	if now > 0 {
 		note = []byte{now}
 	}
@@ -121,8 +164,8 @@ func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Contex
 	return t.notes.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
-// consecutiveHTTPSRedirects returns how many pages of o in a row redirected to https. The caller
-// holds t.mu.
+// consecutiveHTTPSRedirects returns how many pages of o in a row redirected to https, or answersAlike.
+// The caller holds t.mu.
 func (t *httpsUpgradeTracker) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
 	if n, known := t.consecutiveRedirectsByOrigin.Peek(o); known {
 		return n, nil
@@ -133,7 +176,7 @@ func (t *httpsUpgradeTracker) consecutiveHTTPSRedirects(ctx context.Context, o d
 	}
 	n := byte(0)
 	if len(note) == 1 {
-		n = min(note[0], redirectsToUpgrade)
+		n = min(note[0], answersAlike)
 	}
 	t.setConsecutiveRedirects(o, n)
 	return n, nil
