@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -247,14 +248,12 @@ func (b *contentSeen) addLocked(key, urlHash uint64) bool {
 // compareWithTwin remembers the body of u. It reports whether the twin of u, the same URL on https or
 // http on their default ports, was visited before, and whether its body was the same.
 func (b *contentSeen) compareWithTwin(body uint64, u decorum.URL) (isTwin, isAlike bool) {
-	plain, isHTTPS := frontier.HTTPVariant(u)
-	if !isHTTPS {
-		if _, hasTwin := frontier.HTTPSVariant(u); !hasTwin {
-			return false, false
-		}
-		plain = u
+	scheme, rest, _ := strings.Cut(u.String(), "://")
+	isHTTPS := scheme == "https"
+	if o := u.Origin(); !o.IsHTTP() || strings.TrimSuffix(o.HostPort(), ".") != o.Host() {
+		return false, false
 	}
-	key, value := b.hash([]byte(plain.String())), body&^1
+	key, value := b.hash([]byte(rest)), body&^1
 	if isHTTPS {
 		value |= 1
 	}

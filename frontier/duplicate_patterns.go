@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +19,8 @@ import (
 
 // Bounds of what is kept of duplicates. A pattern beyond them stays open.
 const (
-	maxCountedDuplicatePatterns = 50_000 // patterns of all hosts that are counted at a time
+	maxCountedDuplicatePatterns = 50_000 // patterns of all hosts that are counted at a time, at least
+	maxHostsWithDuplicates      = 10_000 // hosts whose patterns are counted at a time, at least
 	maxClosedPatterns           = 10_000 // of all hosts together
 	maxClosedPatternLength      = 512    // bytes of a pattern
 	maxPatternDirectories       = 8      // directories of a path that are counted as patterns
@@ -121,8 +123,9 @@ type duplicatePatternCloser struct {
 	isLoaded  atomic.Bool   // the notes of earlier runs have been read
 	hasClosed atomic.Bool   // closed has patterns
 
-	mu     sync.RWMutex // guards counts and closed
-	counts recent.Map[string, bodyCounts]
+	mu     sync.RWMutex                   // guards hosts, counts and closed
+	hosts  recent.Map[string, struct{}]   // hosts with a duplicate: patterns of others are not counted
+	counts recent.Map[uint64, bodyCounts] // by a hash of host and pattern
 	closed ClosedPatterns
 }
 
@@ -173,11 +176,15 @@ func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (cl
 	host := u.Origin().Host()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, isKnown := d.hosts.Peek(host); !isKnown && !isDuplicate {
+		return nil // most hosts have no duplicates, and need no counts
+	}
+	d.hosts.Put(host, struct{}{}, maxHostsWithDuplicates)
 	for _, pattern := range duplicatePatterns(u.PathAndQuery()) {
 		if d.closed.has(host, pattern) {
 			return closed // the patterns after it are within this one
 		}
-		key := host + pattern
+		key := maphash.String(patternHashSeed, host+pattern)
 		n, _ := d.counts.Get(key, maxCountedDuplicatePatterns)
 		if isDuplicate {
 			n.duplicates++
