@@ -46,7 +46,7 @@ func (s *webUI) formHandler(submit func(*http.Request) (formResult, error)) http
 			return
 		case err != nil: // as a page with the status of err, which the audit records
 			v := problemView(err)
-			v.data = problemData{problemOf(err), cmp.Or(d.redirectTo, "/")}
+			v.data = problemData{v.title, problemOf(err).Error(), cmp.Or(d.redirectTo, "/")}
 			s.renderPage(w, r, v)
 			return
 		case d.message != "":

@@ -9,7 +9,7 @@ import (
 	"path"
 )
 
-//go:embed templates assets
+//go:embed escaped assets
 var embeddedFiles embed.FS
 
 // assets holds the files that pages load. The URL of each contains a hash of its content, so that
@@ -38,10 +38,7 @@ func loadAssets() assets {
 		panic(err) // the pattern is well-formed
 	}
 	for _, name := range names {
-		body, err := embeddedFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // it is in the binary
-		}
+		body := []byte(readEmbedded(name))
 		// Name the file after its content: /assets/NAME-HASH.EXT.
 		sum := sha256.Sum256(body)
 		file, ext := path.Base(name), path.Ext(name)
@@ -50,6 +47,15 @@ func loadAssets() assets {
 		a.byURL[url] = asset{mediaTypes[ext], body}
 	}
 	return a
+}
+
+// readEmbedded returns an embedded file.
+func readEmbedded(name string) string {
+	body, err := embeddedFiles.ReadFile(name)
+	if err != nil {
+		panic(err) // it is in the binary
+	}
+	return string(body)
 }
 
 // ServeHTTP serves an asset.

@@ -189,8 +189,8 @@ var branchPaths = []string{
 	"/login?failed=1&wait=2", "/audit?before=1", "/nothing",
 }
 
-// TestTemplateBranches executes each branch of each template. A template refers to fields and
-// methods by name, and a missing one is an error only when its branch is executed.
+// TestTemplateBranches executes each branch of each template, because a missing field is an error only
+// when its branch is executed. The escaped templates must give the same pages.
 func TestTemplateBranches(t *testing.T) {
 	r := page.NewBranchRecorder()
 	for _, d := range []api.Daemon{newFakeDaemon(), bareDaemon{newFakeDaemon()}, newFullDaemon()} {
@@ -207,6 +207,9 @@ func TestTemplateBranches(t *testing.T) {
 	sendRefusedForms(t, r.New)
 	for _, branch := range r.Missed() {
 		t.Errorf("no request executes a branch of a template: %s", branch)
+	}
+	for _, difference := range r.Different() {
+		t.Errorf("the escaped templates give another page than html/template: %s", difference)
 	}
 }
 

@@ -9,7 +9,9 @@
 //
 // Begin reading at newWebUIHandler in routes.go, the table of pages and forms; then render.go for
 // pages, and actions.go for forms. templates holds a file for each page, and assets the style
-// sheet and the scripts.
+// sheet and the scripts. The program contains the folder escaped instead of templates: html/template
+// has escaped these templates, and package internal/escapedhtml executes them. After a change of a
+// template, TestEscapedTemplates writes the folder with -update.
 //
 // The server renders all HTML. Every action is a form that works without JavaScript. The scripts
 // only fetch the page again and replace the parts that changed, so that there is one renderer.

@@ -1,25 +1,33 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"html/template"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
 	"text/template/parse"
 
+	cmpdiff "github.com/google/go-cmp/cmp"
+
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
 // A BranchRecorder holds templates that record which of their branches are executed. A branch is
-// the body of a template, or the then or else list of an if, range or with.
+// the body of a template, or the then or else list of an if, range or with. It also compares each page
+// with the page that the escaped templates give.
 type BranchRecorder struct {
 	assets   assets
-	views    pageTemplates
+	views    map[string]*template.Template // executed by html/template
+	escaped  escapedTemplates
 	branches []branch          // by number
 	numbers  map[branchKey]int // the number of each branch
-	mu       sync.Mutex        // guards executed
+	mu       sync.Mutex        // guards executed and differ
 	executed map[int]bool      // by number
+	differ   []string          // the pages that the escaped templates render otherwise
 }
 
 // A branchKey identifies a branch. Each page has a copy of the parts; a branch of a part has the
@@ -40,7 +48,8 @@ type branch struct {
 // records the branch.
 func NewBranchRecorder() *BranchRecorder {
 	a := loadAssets()
-	r := &BranchRecorder{assets: a, views: loadTemplates(a), numbers: map[branchKey]int{}, executed: map[int]bool{}}
+	r := &BranchRecorder{assets: a, views: sourceTemplates(a), escaped: loadTemplates(a), numbers: map[branchKey]int{},
+		executed: map[int]bool{}}
 	for _, name := range pageTemplateNames {
 		view := r.views[name].Funcs(map[string]any{"cover": r.cover})
 		for _, t := range view.Templates() {
@@ -54,7 +63,42 @@ func NewBranchRecorder() *BranchRecorder {
 
 // New returns the page of d with the templates of r.
 func (r *BranchRecorder) New(d api.Daemon, audit *api.AuditLog) http.Handler {
-	return newWebUIHandler(d, audit, r.assets, r.views)
+	return newWebUIHandler(d, audit, r.assets, r)
+}
+
+// render implements renderer.
+func (r *BranchRecorder) render(w io.Writer, name string, data templateData) error {
+	var page, same bytes.Buffer
+	if err := r.views[name].ExecuteTemplate(&page, "page", data); err != nil {
+		return err
+	}
+	if err := r.escaped.render(&same, name, data); err != nil || !bytes.Equal(page.Bytes(), same.Bytes()) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.differ = append(r.differ, fmt.Sprintf("%s: %v\n%s", name, err, cmpdiff.Diff(page.String(), same.String())))
+	}
+	_, err := w.Write(page.Bytes())
+	return err
+}
+
+// Different returns the pages that the escaped templates render otherwise than html/template.
+func (r *BranchRecorder) Different() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.differ
+}
+
+// sourceTemplates parses the templates. A missing key of a map is an error when a template is
+// executed, as a missing field of a struct is.
+func sourceTemplates(a assets) map[string]*template.Template {
+	parts := template.Must(template.New("").Option("missingkey=error").Funcs(templateFuncs(a)).ParseGlob(
+		"templates/parts/*.html"))
+	templates := map[string]*template.Template{}
+	for _, name := range pageTemplateNames {
+		t := template.Must(parts.Clone())
+		templates[name] = template.Must(t.ParseFiles("templates/" + name + ".html"))
+	}
+	return templates
 }
 
 // cover records that a branch is executed. Templates call it.

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,8 +14,8 @@ import (
 const emptyValue = "–"
 
 // templateFuncs returns the functions that templates call to format values and build links.
-func templateFuncs(a assets) template.FuncMap {
-	return template.FuncMap{
+func templateFuncs(a assets) map[string]any {
+	return map[string]any{
 		"assetURL":            func(name string) string { return a.urlByName[name] },
 		"count":               formatCount,
 		"size":                func(n int64) string { return formatBytes(float64(n)) },

@@ -10,8 +10,8 @@ import (
 
 // A problemData is the view of a problem.
 type problemData struct {
-	*api.Problem
-	BackURL string // the page with the form that failed
+	Title, Error string
+	BackURL      string // the page with the form that failed
 }
 
 func forbiddenProblem(detail string) *api.Problem {
@@ -31,7 +31,8 @@ func unreadableFormProblem(err error) *api.Problem {
 // problemView returns the page that shows an error, with the error's status.
 func problemView(err error) pageResult {
 	p := problemOf(err)
-	return pageResult{templateName: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
+	return pageResult{templateName: "problem", title: p.Title, status: p.Status,
+		data: problemData{p.Title, p.Error(), "/"}}
 }
 
 // problemOf returns err if it is a *api.Problem, and otherwise a Problem (500) with its text.

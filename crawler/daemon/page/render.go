@@ -3,13 +3,14 @@ package page
 import (
 	"bytes"
 	"encoding/base64"
-	"html/template"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/escapedhtml"
 )
 
 // A pageResult is a page before it is rendered, or a redirect.
@@ -34,29 +35,37 @@ type templateData struct {
 	Path           string // of the page, with its query; forms return to it
 	Version        string // of decorum
 	RefreshSeconds int    // how often the script fetches the page again; 0: never
+	CanOperate     bool   // the viewer has the role operate
 	Data           any    // pageResult.data
 }
 
-// pageTemplates holds the templates of pages by name.
-type pageTemplates map[string]*template.Template
+// A renderer writes a page to w: the template of that name of pageTemplateNames, executed with data.
+type renderer interface {
+	render(w io.Writer, name string, data templateData) error
+}
+
+// escapedTemplates holds the templates of each page, by the name of the page.
+type escapedTemplates map[string]escapedhtml.Templates
+
+func (t escapedTemplates) render(w io.Writer, name string, data templateData) error {
+	return t[name].Execute(w, "page", data)
+}
 
 // pageTemplateNames holds the templates that are pages. The files in templates/parts are parts of
 // all of them.
 var pageTemplateNames = []string{"projects", "project", "blocked", "urls", "file", "new", "host", "brakes",
 	"audit", "bot", "login", "problem"}
 
-// CanOperate reports whether the viewer has the role operate. Templates call it.
-func (f templateData) CanOperate() bool { return f.Viewer.Role.Allows(api.RoleOperate) }
-
-// loadTemplates parses the templates. A missing key of a map is an error when a template is
-// executed, as a missing field of a struct is.
-func loadTemplates(a assets) pageTemplates {
-	parts := template.Must(template.New("").Option("missingkey=error").Funcs(templateFuncs(a)).ParseFS(embeddedFiles,
-		"templates/parts/*.html"))
-	templates := pageTemplates{}
+// loadTemplates parses the escaped templates.
+func loadTemplates(a assets) escapedTemplates {
+	templates := escapedTemplates{}
 	for _, name := range pageTemplateNames {
-		t := template.Must(parts.Clone())
-		templates[name] = template.Must(t.ParseFS(embeddedFiles, "templates/"+name+".html"))
+		t, err := escapedhtml.Parse(templateFuncs(a), readEmbedded("escaped/parts.html"),
+			readEmbedded("escaped/"+name+".html"))
+		if err != nil {
+			panic(err) // the file was generated wrong
+		}
+		templates[name] = t
 	}
 	return templates
 }
@@ -81,13 +90,14 @@ func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageResult)
 		http.Redirect(w, r, v.redirectTo, http.StatusSeeOther)
 		return
 	}
-	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(),
-		Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
+	viewer := api.CallerFromContext(r.Context())
+	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(), Viewer: viewer,
+		CanOperate: viewer.Role.Allows(api.RoleOperate), Path: r.URL.RequestURI(),
 		Version: s.daemon.CrawlerIdentities().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
 	f.FlashMessage = takeFlashMessage(w, r)
 	// Render into memory first, so that an error is answered with its own status.
 	var b bytes.Buffer
-	if err := s.templates[v.templateName].ExecuteTemplate(&b, "page", f); err != nil {
+	if err := s.templates.render(&b, v.templateName, f); err != nil {
 		http.Error(w, "cannot render the page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -99,8 +109,8 @@ func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageResult)
 }
 
 // replaceDeceptiveChars replaces the characters by which a stranger's text could look like another:
-// control characters, and characters that change the direction of writing. html/template has
-// escaped the text already.
+// control characters, and characters that change the direction of writing. The templates have escaped
+// the text already.
 func replaceDeceptiveChars(page []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) || unicode.Is(unicode.Bidi_Control, r) {

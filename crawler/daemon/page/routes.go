@@ -11,7 +11,7 @@ type webUI struct {
 	daemon    api.Daemon
 	audit     *api.AuditLog
 	assets    assets
-	templates pageTemplates
+	templates renderer
 }
 
 // New returns the handler of the page of d, which shows the entries of audit. It must be mounted as
@@ -23,7 +23,7 @@ func New(d api.Daemon, audit *api.AuditLog) http.Handler {
 }
 
 // newWebUIHandler returns the handler of the page of d with the given assets and templates.
-func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplates) http.Handler {
+func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v renderer) http.Handler {
 	s := &webUI{daemon: d, audit: audit, assets: a, templates: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
