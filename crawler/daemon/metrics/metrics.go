@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -70,7 +72,7 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 	// A scrape also collects the state of the projects, of the Go runtime, and of the process.
 	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches,
 		m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
-		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(),
+		newBuildInfo(), &allProjectsCollector{listProjects, log}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -86,6 +88,28 @@ func newCounterVec(name, help string, labels ...string) *prometheus.CounterVec {
 func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name,
 		Help: help, Buckets: buckets})
+}
+
+// newBuildInfo returns the metric build_info. Its value is 1; its labels say which program runs.
+func newBuildInfo() prometheus.Collector {
+	labels := prometheus.Labels{"version": decorum.Version(), "revision": "", "goversion": runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				labels["revision"] = s.Value
+			}
+		}
+	}
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "build_info", ConstLabels: labels,
+		Help: "1, with the version of decorum, the commit it was built from (empty: unknown), and the version of Go."})
+	g.Set(1)
+	return g
+}
+
+// RegisterBrakes adds metrics of the brakes in force, which hold in all projects. Each scrape calls list.
+// It may be called once.
+func (m *Metrics) RegisterBrakes(list func(context.Context) ([]api.Brake, error)) {
+	m.registry.MustRegister(&brakesCollector{list})
 }
 
 // RegisterBodyMemory adds metrics of the memory for the bodies of answers. It may be called once.
@@ -218,6 +242,19 @@ var (
 		"Limit of visits at a time, in all projects, while the machine is too busy for more; 0: no such limit.", nil,
 		nil)
 	projectsDesc = prometheus.NewDesc(namespace+"_projects", "Projects, by state.", []string{"state"}, nil)
+
+	// Each project has these; a project that is deleted has them no more.
+	projectURLsDesc = prometheus.NewDesc(namespace+"_project_urls", "URLs of a project, by state: queued, of which "+
+		"suspended ones are not counted; suspended: queued at origins that are closed for long; leased: of visits in "+
+		"flight; parked: disallowed or out of scope; resting: visited, to be visited again.",
+		[]string{"project", "state"}, nil)
+	projectHostsDesc = prometheus.NewDesc(namespace+"_project_hosts",
+		"Hosts of a project with URLs to visit, by whether they can be visited now.", []string{"project", "state"}, nil)
+	projectStateDesc = prometheus.NewDesc(namespace+"_project_state",
+		"1 for the state that a project is in, 0 for the others.", []string{"project", "state"}, nil)
+
+	brakesDesc = prometheus.NewDesc(namespace+"_brakes",
+		"Brakes in force, which hold in all projects, by whether they stop or slow hosts.", []string{"effect"}, nil)
 )
 
 // collectTimeout is how long a scrape waits for the state of the projects.
@@ -232,7 +269,7 @@ type allProjectsCollector struct {
 // Describe implements prometheus.Collector.
 func (h *allProjectsCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc,
-		concurrencyLimitDesc, projectsDesc} {
+		concurrencyLimitDesc, projectsDesc, projectURLsDesc, projectHostsDesc, projectStateDesc} {
 		ch <- d
 	}
 }
@@ -250,8 +287,7 @@ func (h *allProjectsCollector) Collect(ch chan<- prometheus.Metric) {
 	// Sum over the projects. States without a project count as 0.
 	var queued, due, hosts, paused, limit int
 	var shortfall api.Milliseconds
-	states := map[api.ProjectState]int{api.StateRunning: 0, api.StatePausing: 0, api.StatePaused: 0,
-		api.StateStopped: 0, api.StateDone: 0, api.StateFailed: 0}
+	states := map[api.ProjectState]int{}
 	for _, p := range projects {
 		queued += p.FrontierCounts.QueuedURLs
 		due += p.FrontierCounts.DueHosts
@@ -262,18 +298,69 @@ func (h *allProjectsCollector) Collect(ch chan<- prometheus.Metric) {
 			paused = 1
 		}
 		limit = max(limit, p.MachineLoadVisitLimit)
+		collectProject(ch, p)
 	}
 	// Send the sums.
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) { sendGauge(ch, d, v, labels...) }
 	gauge(queuedDesc, float64(queued))
 	gauge(hostsDesc, float64(due), "due")
 	gauge(hostsDesc, float64(hosts-due), "waiting")
 	gauge(pausedDesc, float64(paused))
 	gauge(concurrencyLimitDesc, float64(limit))
 	gauge(shortfallDesc, time.Duration(shortfall).Seconds())
-	for state, n := range states {
-		gauge(projectsDesc, float64(n), string(state))
+	for _, state := range projectStates {
+		gauge(projectsDesc, float64(states[state]), string(state))
 	}
+}
+
+// projectStates holds the states of projects.
+var projectStates = []api.ProjectState{api.StateRunning, api.StatePausing, api.StatePaused, api.StateStopped,
+	api.StateDone, api.StateFailed}
+
+// collectProject sends the gauges of one project.
+func collectProject(ch chan<- prometheus.Metric, p api.Project) {
+	c := p.FrontierCounts
+	for state, n := range map[string]int{"queued": c.QueuedURLs - c.SuspendedURLs, "suspended": c.SuspendedURLs,
+		"leased": c.LeasedURLs, "parked": c.ParkedURLs, "resting": c.AwaitingRevisit} {
+		sendGauge(ch, projectURLsDesc, float64(n), p.Name, state)
+	}
+	sendGauge(ch, projectHostsDesc, float64(c.DueHosts), p.Name, "due")
+	sendGauge(ch, projectHostsDesc, float64(c.QueuedHosts-c.DueHosts), p.Name, "waiting")
+	for _, state := range projectStates {
+		is := 0.0
+		if p.State == state {
+			is = 1
+		}
+		sendGauge(ch, projectStateDesc, is, p.Name, string(state))
+	}
+}
+
+func sendGauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// A brakesCollector counts the brakes at each scrape.
+type brakesCollector struct {
+	list func(context.Context) ([]api.Brake, error)
+}
+
+// Describe implements prometheus.Collector.
+func (b *brakesCollector) Describe(ch chan<- *prometheus.Desc) { ch <- brakesDesc }
+
+// Collect implements prometheus.Collector. If the brakes cannot be listed, the series have a gap.
+func (b *brakesCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	brakes, err := b.list(ctx)
+	if err != nil {
+		return
+	}
+	stopped := 0
+	for _, brake := range brakes {
+		if brake.Stop {
+			stopped++
+		}
+	}
+	sendGauge(ch, brakesDesc, float64(stopped), "stop")
+	sendGauge(ch, brakesDesc, float64(len(brakes)-stopped), "slow")
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,12 +172,23 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 func TestProjectGauges(t *testing.T) {
 	m := metrics.New(staticProjects(
 		api.Project{Name: "a", State: api.StateRunning,
-			FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1}, LargestDelayShortfall: 0},
+			FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1, SuspendedURLs: 2,
+				LeasedURLs: 1, ParkedURLs: 8, AwaitingRevisit: 9}},
 		api.Project{Name: "b", State: api.StatePaused, FrontierCounts: api.FrontierCounts{QueuedURLs: 7, QueuedHosts: 3,
 			DueHosts: 3}, LargestDelayShortfall: api.Milliseconds(1500 * time.Millisecond)},
 	), slog.New(slog.DiscardHandler))
+	m.RegisterBrakes(func(context.Context) ([]api.Brake, error) {
+		return []api.Brake{{Host: "a.test", Stop: true}, {Host: "b.test", Stop: true}, {Host: "c.test", Delay: 5}}, nil
+	})
 	got := scrape(t, m)
 	for name, want := range map[string]float64{
+		`decorum_brakes{effect="stop"}`: 2, `decorum_brakes{effect="slow"}`: 1,
+		`decorum_project_urls{project="a",state="queued"}`: 3, `decorum_project_urls{project="a",state="suspended"}`: 2,
+		`decorum_project_urls{project="a",state="leased"}`: 1, `decorum_project_urls{project="a",state="parked"}`: 8,
+		`decorum_project_urls{project="a",state="resting"}`: 9, `decorum_project_urls{project="b",state="queued"}`: 7,
+		`decorum_project_hosts{project="a",state="due"}`: 1, `decorum_project_hosts{project="a",state="waiting"}`: 3,
+		`decorum_project_state{project="a",state="running"}`: 1, `decorum_project_state{project="b",state="running"}`: 0,
+		`decorum_project_state{project="b",state="paused"}`: 1,
 		"decorum_queued": 12, `decorum_hosts{state="due"}`: 4, `decorum_hosts{state="waiting"}`: 3,
 		"decorum_delay_shortfall_seconds":   1.5,
 		`decorum_projects{state="running"}`: 1, `decorum_projects{state="paused"}`: 1,
@@ -194,6 +206,18 @@ func TestProjectGauges(t *testing.T) {
 	} else if _, ok := got["decorum_queued"]; ok {
 		t.Error("a number is made up")
 	}
+}
+
+// TestBuildInfo checks that build_info names the version of decorum and of Go.
+func TestBuildInfo(t *testing.T) {
+	m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
+	for name, v := range scrape(t, m) {
+		if strings.HasPrefix(name, `decorum_build_info{goversion="`+runtime.Version()+`",revision="`) &&
+			strings.HasSuffix(name, `",version="`+decorum.Version()+`"}`) && v == 1 {
+			return
+		}
+	}
+	t.Error("decorum_build_info is absent")
 }
 
 // The number of series does not grow with hosts and URLs.

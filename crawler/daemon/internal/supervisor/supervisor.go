@@ -94,6 +94,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	}
 	s.folder = &projectFilesFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
 	s.Metrics = metrics.New(s.Projects, env.Log)
+	s.Metrics.RegisterBrakes(func(ctx context.Context) ([]api.Brake, error) { return s.Brakes(ctx) })
 	if env.BodyMemory != nil {
 		s.Metrics.RegisterBodyMemory(env.BodyMemory)
 	}
