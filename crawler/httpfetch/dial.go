@@ -36,7 +36,7 @@ type crawlDialer struct {
 func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
 	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL),
-		blockedAddrKind: own.blockedAddrKind}
+		blockedAddrKind: own.blockedAddrKind, rootCAs: cfg.RootCAs}
 	var err error
 	if n.connectToRules, err = dialrules.ParseConnectToRules(cfg.ConnectToRules); err != nil {
 		return nil, err

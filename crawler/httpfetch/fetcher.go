@@ -3,6 +3,7 @@ package httpfetch
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,6 +66,9 @@ type Config struct {
 	// one of its addresses is not public. A proxy other than socks5 looks the host up again,
 	// and may find another address.
 	Proxy string
+	// RootCAs are the certificate authorities that vouch for servers, and for a proxy of the scheme
+	// https. Nil: the system's.
+	RootCAs *x509.CertPool
 	// ConnectToRules redirect connections. Each rule is HOST:PORT:HOST2:PORT2, as in curl's
 	// option --connect-to: connections for HOST:PORT go to HOST2:PORT2. An empty HOST or PORT
 	// matches any; an empty HOST2 or PORT2 keeps the URL's own. IPv6 addresses are in brackets.

@@ -29,6 +29,7 @@ var filePathFields = []FilePathField{
 	{"agent.signature.keys", InputFile, func(p *Project) []*string {
 		return pointersToClonedItems(&p.Agent.Signature.KeyFiles)
 	}},
+	{"fetch.ca_file", InputFile, func(p *Project) []*string { return []*string{&p.Fetch.CAFile} }},
 	{"store.path", StateDirectory, func(p *Project) []*string { return []*string{&p.Store.Path} }},
 	{"store.redis.password_file", InputFile, func(p *Project) []*string {
 		return []*string{&p.Store.Redis.PasswordFile}

@@ -165,6 +165,9 @@ type FetchSettings struct {
 	Cookies      bool              `yaml:"cookies"` // keep cookies, by site, for pages only
 	Proxy        string            `yaml:"proxy"`   // http, https, socks5 or socks5h URL; empty: no proxy
 	DNSTTL       Duration          `yaml:"dns_ttl"` // how long the addresses of a host are cached
+	// file of certificates (PEM) of authorities that vouch for servers and proxies, as those of an
+	// intranet do, in addition to the system's; relative to the project file
+	CAFile string `yaml:"ca_file"`
 	// HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part
 	// matches any. The crawl connects to the ports of other services, such as 22, 25 and 6379, only
 	// where a rule names a port

@@ -34,13 +34,9 @@ func RedisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if r.CAFile != "" {
-		text, err := inputfile.ReadSmall(open, r.CAFile)
-		if err != nil {
-			return opts, usage.Errorf("store.redis.ca_file: %w", err)
-		}
 		opts.TLS.RootCAs = x509.NewCertPool()
-		if !opts.TLS.RootCAs.AppendCertsFromPEM(text) {
-			return opts, usage.Errorf("store.redis.ca_file: %s holds no certificate", r.CAFile)
+		if err := inputfile.AddCertificates(open, r.CAFile, opts.TLS.RootCAs); err != nil {
+			return opts, usage.Errorf("store.redis.ca_file: %w", err)
 		}
 	}
 	return opts, nil

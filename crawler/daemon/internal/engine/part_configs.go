@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/x509"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -91,6 +93,11 @@ func NewFetchers(
 	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput); err != nil {
 		return nil, nil, err
 	}
+	if p.Fetch.CAFile != "" {
+		if cfg.RootCAs, err = systemAndOwnCAs(c.OpenInput, p.Fetch.CAFile); err != nil {
+			return nil, nil, usage.Errorf("fetch.ca_file: %w", err)
+		}
+	}
 	if p.Fetch.Cookies {
 		cfg.Cookies = httpfetch.NewCookies(notes)
 	}
@@ -107,6 +114,15 @@ func NewFetchers(
 		})
 	}
 	return web, all, err
+}
+
+// systemAndOwnCAs returns the system's certificate authorities and those in a file.
+func systemAndOwnCAs(open inputfile.OpenFunc, name string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("the system's certificates cannot be read: %w", err)
+	}
+	return pool, inputfile.AddCertificates(open, name, pool)
 }
 
 // NewSinksConfig returns the configuration of the outputs that a project writes. The caller sets Resume,
