@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
@@ -89,5 +91,38 @@ func TestRobotsCheckRefusesPrivateAddresses(t *testing.T) {
 		runCommand(t, "robots", "check", "--agent=x", "--dialect", dialect, "http://"+l.Addr().String()+
 			"/").want(t, command.ExitFailed,
 			"cannot fetch http://"+l.Addr().String()+"/robots.txt", "--allow-private")
+	}
+}
+
+// TestJSONSpellings checks that --format json and --json are the same, and that help shows the first only.
+func TestJSONSpellings(t *testing.T) {
+	file := testfile.Write(t, "robots.txt", "User-agent: *\nDisallow: /x\nDisalow: /y\n")
+	for _, line := range []string{
+		"robots check --agent examplebot --file " + file + " http://a.example/x",
+		"robots lint " + file, "robots diff " + file + " " + testfile.Write(t, "new.txt", "User-agent: *\n"),
+	} {
+		args := strings.Fields(line)
+		text := runCommand(t, args...)
+		want := runCommand(t, append(args, "--format", "json")...)
+		got := runCommand(t, append(args, "--json")...)
+		if got != want || want.stdout == text.stdout || !json.Valid([]byte(strings.Split(want.stdout, "\n")[0])) {
+			t.Errorf("%s: --json gives %+v, --format json %+v", line, got, want)
+		}
+		help := runCommand(t, append(args[:2], "--help")...).stdout
+		if strings.Contains(help, "--json") || !strings.Contains(help, "--format FORMAT") {
+			t.Errorf("the help of %s shows --json, or lacks --format:\n%s", args[:2], help)
+		}
+	}
+}
+
+// TestRobotsExplain checks that robots explain prints what robots check --explain prints.
+func TestRobotsExplain(t *testing.T) {
+	file := testfile.Write(t, "robots.txt", "User-agent: *\nDisallow: /x\n")
+	args := []string{"--agent", "examplebot", "--file", file, "http://a.example/x"}
+	want := runCommand(t, append([]string{"robots", "check", "--explain"}, args...)...)
+	got := runCommand(t, append([]string{"robots", "explain"}, args...)...)
+	got.want(t, command.ExitCheckFailed, "  decides\tdisallow: /x")
+	if got != want {
+		t.Errorf("robots explain prints %+v, robots check --explain %+v", got, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/completion"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/robotstools"
@@ -132,6 +133,7 @@ func (a *program) newRootCommand() *cobra.Command {
 	root.PersistentFlags().String("log-level", "info", "log messages of `LEVEL` and above: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text",
 		"write log lines in `FORMAT`: text or json (all of standard error)")
+	completion.Register(&a.Env, root)
 	return root
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -52,11 +53,26 @@ func NewGroup(use, short, long string, commands ...*cobra.Command) *cobra.Comman
 }
 
 // AddFormatFlag adds --format to c, with the first of formats as its default. It sets c.PreRunE to
-// check the flag's value.
+// check the flag's value. If one of formats is json or jsonl, --json is another spelling of --format with the first
+// of them, which help does not show.
 func AddFormatFlag(c *cobra.Command, format *string, formats ...string) {
 	last := len(formats) - 1
 	names := strings.Join(formats[:last], ", ") + " or " + formats[last]
 	c.Flags().StringVar(format, "format", formats[0], "write `FORMAT`: "+names)
+	// It fails only for a flag that does not exist.
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	i := slices.IndexFunc(formats, func(f string) bool { return strings.HasPrefix(f, "json") })
+	if i < 0 {
+		return
+	}
+	c.Flags().BoolFunc("json", "the same as --format "+formats[i], func(value string) error {
+		isJSON, err := strconv.ParseBool(value)
+		if isJSON {
+			*format = formats[i]
+		}
+		return err
+	})
+	c.Flags().Lookup("json").Hidden = true
 	c.PreRunE = func(*cobra.Command, []string) error { return CheckChoice("--format", *format, formats...) }
 }
 

@@ -32,7 +32,8 @@ and at a polite pace. With --file it uses that file instead.
 It prints one line for each URL: the verdict, the URL and the rule, separated by tabs.
 --explain adds the file, the group, every matching rule with the part of the URL that
 it matches ("*" marks what a wildcard matches) and why it lost, and what the file
-requires about pace and AI use. --json prints the same as one JSON object a line.
+requires about pace and AI use. --format json prints the same as one JSON object a
+line.
 
 YandexDirect and YandexCalendar may fetch URLs that are disallowed for "*". If
 YandexBot may not fetch a URL that these agents may fetch, the verdict is "allowed",
@@ -45,6 +46,13 @@ it as written.
 Exit codes: 0 all URLs are allowed, 3 at least one is disallowed, 1 cannot get a
 robots.txt, 2 wrong usage, 4 interrupted.`
 
+const robotsExplainHelp = `Explain for each URL why robots.txt allows or disallows it for an agent: the file, the
+group, every matching rule with the part of the URL that it matches and why it lost,
+and what the file requires about pace and AI use. The command is robots check with
+--explain, and has its flags and exit codes.
+
+decorum explain also shows what a crawl would do with a URL, and when.`
+
 const robotsCheckExample = `  decorum robots check --agent examplebot https://example.com/ https://example.com/private/
   decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
   decorum robots check --agent YandexBot --dialect yandex https://example.com/`
@@ -52,7 +60,7 @@ const robotsCheckExample = `  decorum robots check --agent examplebot https://ex
 // NewRobotsCommand returns the command decorum robots and its subcommands.
 func NewRobotsCommand(env *command.Env) *cobra.Command {
 	return command.NewGroup("robots", "Evaluate, check and compare robots.txt files", "",
-		newCheckCommand(env), newBatchCommand(env), newLintCommand(env), newDiffCommand(env))
+		newCheckCommand(env), newExplainCommand(env), newBatchCommand(env), newLintCommand(env), newDiffCommand(env))
 }
 
 // A checkOptions holds the flags of decorum robots check. The other commands of this package use
@@ -63,7 +71,20 @@ type checkOptions struct {
 	dialect              string
 	connectToRules       []string
 	allowPrivate         bool
-	explain, asJSON      bool
+	explain              bool
+	format               string // text or json
+}
+
+// newExplainCommand returns the command decorum robots explain, which is check with --explain.
+func newExplainCommand(env *command.Env) *cobra.Command {
+	c := newCheckCommand(env)
+	c.Use = "explain" + strings.TrimPrefix(c.Use, "check")
+	c.Short, c.Long = "Explain which rules of robots.txt decide on URLs", robotsExplainHelp
+	c.Example = `  decorum robots explain --agent examplebot https://example.com/private/`
+	explain := c.Flags().Lookup("explain")
+	explain.DefValue, explain.Hidden = "true", true
+	_ = explain.Value.Set("true") // it fails only for text that is no bool
+	return c
 }
 
 func newCheckCommand(env *command.Env) *cobra.Command {
@@ -81,7 +102,7 @@ func newCheckCommand(env *command.Env) *cobra.Command {
 	fs.StringVar(&q.dialect, "dialect", robots.Google.String(),
 		"read robots.txt as `ENGINE` does: google, yandex or google-oss")
 	fs.BoolVar(&q.explain, "explain", false, "print for each URL all that led to the verdict")
-	fs.BoolVar(&q.asJSON, "json", false, "print what --explain prints as JSON, one object a line")
+	command.AddFormatFlag(c, &q.format, "text", "json")
 	q.addFetchFlags(fs)
 	return c
 }
@@ -167,7 +188,7 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 
 // printCheckResult writes the result e for the URL u, in the format of the flags.
 func (q checkOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explanation) error {
-	if q.asJSON {
+	if q.format == "json" {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL string `json:"url"`
 			gate.Explanation

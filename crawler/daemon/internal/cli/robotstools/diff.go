@@ -28,7 +28,7 @@ With --urls it also prints the URLs that become allowed ("opens") or disallowed
 ("closes"), for each --agent, or without --agent for each agent that either file
 names. The file of --urls has one URL or path a line; "-" is standard input.
 
---json writes all changes of the files as one JSON object on the first line, then one
+--format json writes all changes of the files as one JSON object on the first line, then one
 object for each URL that opens or closes.
 
 Exit codes: 0 no difference in rules, delays and sitemaps, 3 a difference, 1 cannot get
@@ -59,7 +59,7 @@ func newDiffCommand(env *command.Env) *cobra.Command {
 	fs.StringArrayVar(&q.agents, "agent", nil,
 		"compare --urls for the agent `NAME`, a product token; repeatable (default: all agents in the files)")
 	fs.StringVar(&q.dialect, "dialect", "google", "read the files in `DIALECT`: google, yandex or google-oss")
-	fs.BoolVar(&q.asJSON, "json", false, "write JSON, one object a line")
+	command.AddFormatFlag(c, &q.format, "text", "json")
 	q.addFetchFlags(fs)
 	return c
 }
@@ -99,7 +99,7 @@ func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names [2]s
 
 // printChanges writes the changes of the files, agent by agent, then those of the sitemaps.
 func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
-	if q.asJSON {
+	if q.format == "json" {
 		return jsonline.NewEscapingEncoder(w).Encode(c)
 	}
 	var b strings.Builder
@@ -207,7 +207,7 @@ func parsePathOrURL(s string) (decorum.URL, error) {
 
 // printChangedURL writes the URL text, which opens or closes for agent, and the rule that decides.
 func (q diffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
-	if q.asJSON {
+	if q.format == "json" {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL   string         `json:"url"`
 			Agent string         `json:"agent"`

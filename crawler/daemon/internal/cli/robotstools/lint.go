@@ -26,7 +26,7 @@ every crawler. The command prints errors and warnings; --level hint adds hints, 
 example about robots of the 1994 standard. The last lines count the findings and name
 the page that explains each code.
 
---json writes one JSON object for each finding: file, line, severity, requirement (the
+--format json writes one JSON object for each finding: file, line, severity, requirement (the
 code), message, effect, advice, url (of the section about the code).
 
 "-" is standard input.
@@ -35,7 +35,7 @@ Exit codes: 0 nothing printed is worse than a hint, 3 an error or a warning is p
 1 cannot get the file, 2 wrong usage.`
 
 const robotsLintExample = `  decorum robots lint robots.txt
-  decorum robots lint --level hint --json https://example.com/robots.txt
+  decorum robots lint --level hint --format json https://example.com/robots.txt
   curl -s https://example.com/robots.txt | decorum robots lint -`
 
 // A lintOptions holds the flags of decorum robots lint.
@@ -54,8 +54,10 @@ func newLintCommand(env *command.Env) *cobra.Command {
 			return q.lintRobots(c.Context(), c.InOrStdin(), args[0])
 		},
 	}
-	c.Flags().BoolVar(&q.asJSON, "json", false, "write findings as JSON, one object a line")
+	command.AddFormatFlag(c, &q.format, "text", "json")
 	c.Flags().StringVar(&q.dialect, "dialect", "google", "read the file in `DIALECT`: google or yandex")
+	_ = c.RegisterFlagCompletionFunc("dialect",
+		cobra.FixedCompletions([]string{"google", "yandex"}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&q.level, "level", lint.Warning.String(),
 		"print findings of the severity `LEVEL` and worse ones: hint, warning or error")
 	q.addFetchFlags(c.Flags())
@@ -94,7 +96,7 @@ func (q lintOptions) lintRobots(ctx context.Context, stdin io.Reader, name strin
 	return q.printLintFindings(name, level, lint.Check(body, robots.ParseOptions{Dialect: dialect}))
 }
 
-// printLintFindings prints the findings of at least the severity level, and the summary unless --json
+// printLintFindings prints the findings of at least the severity level, and the summary unless --format json
 // is given. It returns ExitCheckFailed if one that it prints is worse than a hint.
 func (q lintOptions) printLintFindings(name string, level lint.Severity, found []lint.Finding) error {
 	var counts lintCounts
@@ -105,11 +107,11 @@ func (q lintOptions) printLintFindings(name string, level lint.Severity, found [
 			continue
 		}
 		bad = bad || f.Severity > lint.Hint
-		if err := printLintFinding(q.env.Stdout, q.asJSON, name, f); err != nil {
+		if err := printLintFinding(q.env.Stdout, q.format == "json", name, f); err != nil {
 			return err
 		}
 	}
-	if !q.asJSON {
+	if q.format != "json" {
 		if _, err := io.WriteString(q.env.Stdout, counts.summary(name, level)); err != nil {
 			return err
 		}
