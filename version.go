@@ -8,8 +8,9 @@ import (
 // ModulePath is the path of decorum's module.
 const ModulePath = "github.com/decorum-crawler/decorum"
 
-// Version returns the module version of decorum in this program, without the leading v. It returns
-// "devel" if decorum was built from a work tree.
+// Version returns the module version of decorum in this program, without the leading v. That of a
+// command built from a git work tree is its tag, or a pseudo-version if the commit has no tag or there are
+// changes. Version returns "devel" if the build recorded no version, as with -buildvcs=false.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/completion"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/manpage"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/robotstools"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/transfer"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -113,7 +114,7 @@ func (a *program) newRootCommand() *cobra.Command {
 		inspectcmd.NewLedgerCommand(&a.Env), robotstools.NewRobotsCommand(&a.Env),
 		robotstools.NewSitemapCommand(&a.Env),
 		a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env),
-		a.newIdentityCommand(), a.newVersionCommand())
+		a.newIdentityCommand(), a.newVersionCommand(), newManCommand())
 	root.Example = `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`
@@ -229,6 +230,17 @@ func (a *program) newVersionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.Stdout, "decorum", decorum.Version())
 			return err
+		},
+	}
+}
+
+// newManCommand returns the command that packages use to write the man pages. Help does not show it.
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "Write the man pages of all commands into a directory", Hidden: true,
+		Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return manpage.Write(c.Root(), decorum.Version(), args[0])
 		},
 	}
 }
