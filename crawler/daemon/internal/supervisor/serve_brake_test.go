@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -49,4 +52,27 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMetricsOfBrakes checks that the metrics of a daemon count its brakes, and what they do to a project.
+func TestMetricsOfBrakes(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "scope: {max_depth: 2000}"))
+	f.start(true)
+	if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	daemontest.WaitUntil(t, "the metrics show the brake and the suspended URL", func() bool {
+		w := httptest.NewRecorder()
+		f.Metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for _, series := range []string{`decorum_brakes{effect="stop"} 1`, `decorum_brakes{effect="slow"} 0`,
+			`decorum_project_urls{project="a",state="suspended"} 1`, `decorum_project_hosts{project="a",state="due"} 0`,
+			`decorum_project_state{project="a",state="running"} 1`, "decorum_build_info{"} {
+			if !strings.Contains(w.Body.String(), "\n"+series) {
+				return false
+			}
+		}
+		return true
+	})
 }
