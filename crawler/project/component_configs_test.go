@@ -36,7 +36,14 @@ func TestZeroIsNone(t *testing.T) {
 func TestProxyAndWARC(t *testing.T) {
 	p := Default()
 	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
-	if f := checkOutputSettings(&p); f == nil || f.FieldPath != "output.warc" {
+	if f := checkedBy(checkOutputSettings, &p); len(f) != 1 || f[0].FieldPath != "output.warc" {
 		t.Errorf("%v, want a problem with output.warc", f)
 	}
+}
+
+// checkedBy returns the problems that check finds in p.
+func checkedBy(check func(*Project, *problemCollector), p *Project) []FieldProblem {
+	found := &problemCollector{reported: map[string]bool{}}
+	check(p, found)
+	return found.problems
 }

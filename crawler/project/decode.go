@@ -18,6 +18,7 @@ import (
 
 // decode parses d.Text into d.Project. The goccy parser finds the tokens and their positions. This
 // package decodes the values, so that errors use the terms of the project file and not those of Go.
+// decode returns an error of the syntax, which ends it. It adds errors of fields to d.decodeErrors.
 func (d *File) decode() error {
 	// Check the limits on tokens before the parser, whose cost can exceed the length of the text.
 	tokens, exceeded := yamllimit.Tokenize(d.Text,
@@ -34,10 +35,12 @@ func (d *File) decode() error {
 		return d.errorAt(yamlTokenPosition(file.Docs[1].Start), "",
 			"a project file holds one document; here a second begins")
 	}
+	d.firstField = textPosition{1, 1}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil // only comments: all fields keep their defaults
 	}
-	return d.decodeValue(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
+	d.decodeValue(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
+	return nil
 }
 
 // syntaxError converts an error of the YAML parser into an *Error.
@@ -57,37 +60,41 @@ func yamlTokenPosition(tk *token.Token) textPosition {
 }
 
 // decodeValue decodes node into v, the field at path, and records the position of the field.
-func (d *File) decodeValue(node ast.Node, v reflect.Value, path string) error {
+func (d *File) decodeValue(node ast.Node, v reflect.Value, path string) {
 	at := yamlTokenPosition(node.GetToken())
 	// Refuse what no field may have.
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		return d.errorAt(at, "", "anchors, aliases and tags have no place in a project file; write the value itself")
+		d.addDecodeError(at, path, FieldProblem{Problem: "anchors, aliases and tags have no place in a project " +
+			"file; write the value itself"})
+		return
 	case *ast.NullNode:
 		if key, ok := d.positions[path]; ok {
 			at = key
 		}
-		return d.errorAt(at, path, " has no value: give it one, or delete the line")
+		d.addDecodeError(at, path, FieldProblem{path, " has no value: give it one, or delete the line"})
+		return
 	}
 	if v.Kind() == reflect.Pointer { // an optional field: nil means that the file leaves it out
 		v.Set(reflect.New(v.Type().Elem()))
-		return d.decodeValue(node, v.Elem(), path)
+		d.decodeValue(node, v.Elem(), path)
+		return
 	}
 	// Mappings and lists contain further values.
 	switch n := node.(type) {
 	case ast.MapNode:
-		return d.decodeMapping(n, v, path)
+		d.decodeMapping(n, v, path)
+		return
 	case *ast.SequenceNode:
-		return d.decodeList(n, v, path)
+		d.decodeList(n, v, path)
+		return
 	}
 	d.positions[path] = at
 	if v.Kind() == reflect.Struct {
-		return d.typeMismatchError(node, v, path)
+		d.addTypeMismatch(node, v, path)
+	} else if err := setScalarFromText(v, scalarText(node)); err != nil {
+		d.addDecodeError(at, path, FieldProblem{path, ": " + err.Error()})
 	}
-	if err := setScalarFromText(v, scalarText(node)); err != nil {
-		return d.errorAt(at, path, ": "+err.Error())
-	}
-	return nil
 }
 
 // scalarText returns the text of a scalar, without quotes.
@@ -100,9 +107,10 @@ func scalarText(node ast.Node) string {
 
 // decodeMapping decodes a mapping into v: the fields of a struct, or the entries of a map such as
 // politeness.hosts. path is the path of v. An unknown field of a struct is an error.
-func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) error {
+func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) {
 	if v.Kind() != reflect.Struct && v.Kind() != reflect.Map {
-		return d.typeMismatchError(n.(ast.Node), v, path)
+		d.addTypeMismatch(n.(ast.Node), v, path)
+		return
 	}
 	if v.Kind() == reflect.Map {
 		v.Set(reflect.MakeMap(v.Type()))
@@ -111,31 +119,43 @@ func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) error 
 		key, name := it.Key(), scalarText(it.Key())
 		sub := strings.TrimPrefix(path+"."+name, ".")
 		d.positions[sub] = yamlTokenPosition(key.GetToken())
+		if path == "" && len(d.positions) == 1 {
+			d.firstField = d.positions[sub]
+		}
 		// A map accepts every key. reflect cannot set an entry in place, so decode a copy first.
 		if v.Kind() == reflect.Map {
 			entry := reflect.New(v.Type().Elem()).Elem()
-			if err := d.decodeValue(it.Value(), entry, sub); err != nil {
-				return err
-			}
+			d.decodeValue(it.Value(), entry, sub)
 			v.SetMapIndex(reflect.ValueOf(name), entry)
-			continue
-		}
-		field, ok := fieldByYAMLName(v, name)
-		if !ok {
-			return d.errorAt(d.positions[sub], "",
-				fmt.Sprintf("unknown field %q; expected one of %s", sub, strings.Join(yamlFieldNames(v.Type()), ", ")))
-		}
-		if err := d.decodeValue(it.Value(), field, sub); err != nil {
-			return err
+		} else if field, ok := fieldByYAMLName(v, name); ok {
+			d.decodeValue(it.Value(), field, sub)
+		} else {
+			d.addUnknownField(v.Type(), path, name)
 		}
 	}
-	return nil
+}
+
+// addUnknownField adds the error of a field that struct t, which is at path, does not have. If the
+// name resembles that of a field, the unknown field counts as that one.
+func (d *File) addUnknownField(t reflect.Type, path, name string) {
+	sub := strings.TrimPrefix(path+"."+name, ".")
+	problem := fmt.Sprintf("unknown field %q; ", sub)
+	if len(d.decodeErrors) >= maxListedErrors {
+		problem = "" // it is only counted
+	} else if meant := similarField(t, path, name); meant != "" {
+		problem += "did you mean " + meant + "?"
+		d.markUndecoded(meant)
+	} else {
+		problem += "expected one of " + strings.Join(yamlFieldNames(t), ", ")
+	}
+	d.addDecodeError(d.positions[sub], sub, FieldProblem{Problem: problem})
 }
 
 // decodeList decodes a list into v, the field at path.
-func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) error {
+func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) {
 	if v.Kind() != reflect.Slice {
-		return d.typeMismatchError(n, v, path)
+		d.addTypeMismatch(n, v, path)
+		return
 	}
 	d.positions[path] = yamlTokenPosition(n.GetToken())
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Values), len(n.Values)))
@@ -143,11 +163,8 @@ func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) err
 		if v.Type().Elem().Kind() == reflect.String {
 			item = rejoinColonScalar(item)
 		}
-		if err := d.decodeValue(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
-			return err
-		}
+		d.decodeValue(item, v.Index(i), indexedFieldName(path, i))
 	}
-	return nil
 }
 
 // rejoinColonScalar corrects an item of a list such as host:80. A colon without a blank after it is
@@ -176,9 +193,9 @@ func areAdjacentTokens(before, after *token.Token) bool {
 		after.Position.Column == before.Position.Column+utf8.RuneCountInString(before.Value)
 }
 
-// typeMismatchError returns the error for a value of another shape than its field: for example a
-// list where the file needs a number. path is the path of the field.
-func (d *File) typeMismatchError(node ast.Node, v reflect.Value, path string) error {
+// addTypeMismatch adds the error of a value of another shape than its field: for example a list
+// where the file needs a number. path is the path of the field.
+func (d *File) addTypeMismatch(node ast.Node, v reflect.Value, path string) {
 	at := yamlTokenPosition(node.GetToken())
 	found := fmt.Sprintf("found %q", scalarText(node))
 	switch n := node.(type) {
@@ -191,6 +208,6 @@ func (d *File) typeMismatchError(node ast.Node, v reflect.Value, path string) er
 	case *ast.SequenceNode:
 		found = "found a list"
 	}
-	path = cmp.Or(path, "a project file")
-	return d.errorAt(at, path, fmt.Sprintf(": expected %s, %s", expectedYAMLShape(v.Type()), found))
+	d.addDecodeError(at, path, FieldProblem{cmp.Or(path, "a project file"),
+		fmt.Sprintf(": expected %s, %s", expectedYAMLShape(v.Type()), found)})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,7 +20,7 @@ import (
 // operator who names the file.
 type Error struct {
 	File         string // the name that the caller used
-	Line, Column int    // position of the value, counted from 1; 0: the file lacks the field
+	Line, Column int    // position of the value or, if it is missing, of its parent, from 1; 0: unknown
 	Field        string // path of the field, as in politeness.delay; empty: the file as a whole
 	problem      string // continues the sentence after Field; quotes all values of the file
 	excerpt      string // the line, and a mark below the column; empty: the position is unknown
@@ -43,13 +44,46 @@ func (e *Error) location() string {
 	return at + ": " + plaintext.ReplaceControlChars(plaintext.Truncate(e.Field))
 }
 
+// An ErrorList is two or more errors in a project, in the order of the file. Unwrap returns them:
+// each is an *Error, or a *usage.Error that names an argument of the command line.
+type ErrorList struct {
+	errs    []error
+	omitted int // errors after the first maxListedErrors
+}
+
+// maxListedErrors bounds the errors that an ErrorList describes.
+const maxListedErrors = 20
+
+// Unwrap returns the errors, at most the first 20.
+func (l *ErrorList) Unwrap() []error { return l.errs }
+
+// Error describes the errors in one line, without the values of the file.
+func (l *ErrorList) Error() string { return l.text(" ", "; ", error.Error) }
+
+// text describes each error by describe. It writes first after the number of errors, and separator
+// between two errors.
+func (l *ErrorList) text(first, separator string, describe func(error) string) string {
+	texts := make([]string, len(l.errs))
+	for i, err := range l.errs {
+		texts[i] = describe(err)
+	}
+	if l.omitted > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", l.omitted))
+	}
+	return fmt.Sprintf("%d errors:%s%s", len(l.errs)+l.omitted, first, strings.Join(texts, separator))
+}
+
 // DetailedErrorText returns the text of err for the operator's terminal: for an Error, with the
-// value and an excerpt of the line. It shortens long values. For nil it returns "".
+// value and an excerpt of the line; for an ErrorList, with each error on lines of its own. It shortens
+// long values. For nil it returns "".
 func DetailedErrorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	text := err.Error()
+	if l := (*ErrorList)(nil); errors.As(err, &l) {
+		return strings.Replace(text, l.Error(), l.text("\n", "\n", DetailedErrorText), 1)
+	}
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.unredactedText(), 1)
 	}
@@ -68,21 +102,106 @@ func (d *File) errorAt(at textPosition, field, problem string) error {
 
 // FieldError returns the error for a problem, with the source of the field's value: a *usage.Error
 // that names the command-line argument, or an *Error with the position in the file.
-func (d *File) FieldError(f FieldProblem) error {
+func (d *File) FieldError(f FieldProblem) error { return d.locatedError(d.locate(f)) }
+
+// A locatedProblem is a problem with the source of its field.
+type locatedProblem struct {
+	FieldProblem
+	setBy string       // the argument of the command line that sets the field; "": none
+	at    textPosition // otherwise: position of the field, or of the parent of a missing field
+
+	// isMissing says that neither the file nor the command line has the field or a field around it; at
+	// is the first field of the file then.
+	isMissing bool
+}
+
+// locate returns f with the source of its field.
+func (d *File) locate(f FieldProblem) locatedProblem {
 	// A list item or a nested field may come from its parent: look from the field outwards.
 	for path := f.FieldPath; path != ""; path = parentFieldPath(path) {
 		if setBy, ok := d.CommandLineArgByField[path]; ok {
-			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuotedValues(f.Problem))
+			return locatedProblem{FieldProblem: f, setBy: setBy}
 		}
 		if at, ok := d.positions[path]; ok {
-			return d.errorAt(at, f.FieldPath, f.Problem)
+			return locatedProblem{FieldProblem: f, at: at}
 		}
 	}
-	// Neither the command line nor the file has the field.
-	if d.file != "" {
-		return d.errorAt(textPosition{}, f.FieldPath, f.Problem)
+	return locatedProblem{FieldProblem: f, at: d.firstField, isMissing: true}
+}
+
+// locatedError returns the error for p.
+func (d *File) locatedError(p locatedProblem) error {
+	switch {
+	case p.setBy != "":
+		return usage.Errorf("%s%s", p.setBy, plaintext.TruncateQuotedValues(p.Problem))
+	case !p.isMissing:
+		return d.errorAt(p.at, p.FieldPath, p.Problem)
+	case d.file != "": // without an excerpt, because the first field has nothing to do with it
+		return &Error{d.file, p.at.line, p.at.column, p.FieldPath, p.Problem, ""}
 	}
-	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuotedValues(f.Problem), ": "), f.FieldPath))
+	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuotedValues(p.Problem), ": "), p.FieldPath))
+}
+
+// addDecodeError adds the error of the field at path, whose value is not in d.Project then. The
+// FieldPath of p is empty if errors must not begin with the path.
+func (d *File) addDecodeError(at textPosition, path string, p FieldProblem) {
+	d.markUndecoded(path)
+	if len(d.decodeErrors) < maxListedErrors {
+		d.decodeErrors = append(d.decodeErrors, locatedProblem{FieldProblem: p, at: at})
+	} else {
+		d.omittedDecodeErrors++
+	}
+}
+
+// markUndecoded records that the field at path has no valid value, although the file seems to set it.
+func (d *File) markUndecoded(path string) {
+	d.undecoded[path] = true
+	for path != "" {
+		path = parentFieldPath(path)
+		d.undecodedBelow[path] = true
+	}
+}
+
+// followsFromDecodeError reports whether a problem of the field at path may be due to an error of the
+// same field, of one around it, or of one in it, that the file already has.
+func (d *File) followsFromDecodeError(path string) bool {
+	if d.undecodedBelow[path] || d.undecoded[""] || path == "seeds" && d.undecoded["seed_files"] {
+		return true
+	}
+	for ; path != ""; path = parentFieldPath(path) {
+		if d.undecoded[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// errorFor returns the error for the decode errors and the problems: nil, the only one, or an
+// *ErrorList. It leaves out problems that follow from a decode error, and keeps one for each field.
+func (d *File) errorFor(problems []FieldProblem) error {
+	all := slices.Clone(d.decodeErrors)
+	seen := map[string]bool{}
+	for _, p := range problems {
+		if !seen[p.FieldPath] && !d.followsFromDecodeError(p.FieldPath) {
+			seen[p.FieldPath] = true
+			all = append(all, d.locate(p))
+		}
+	}
+	// Arguments of the command line have position 0 and are first.
+	slices.SortStableFunc(all, func(a, b locatedProblem) int {
+		return cmp.Or(cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.column, b.at.column))
+	})
+	list := &ErrorList{omitted: d.omittedDecodeErrors + max(0, len(all)-maxListedErrors)}
+	for _, p := range all[:min(len(all), maxListedErrors)] {
+		list.errs = append(list.errs, d.locatedError(p))
+	}
+	switch len(list.errs) {
+	case 0:
+		return nil
+	case 1:
+		return list.errs[0]
+	}
+	return list
 }
 
 // maxExcerptWidth is how many characters of a line an error shows.

@@ -50,10 +50,9 @@ func pointersToClonedItems(list *[]string) []*string {
 	return items
 }
 
-// ForEachFilePath calls do for every path in p, with the name of its field or list item, and returns
-// the first problem that do returns. do may change *path. It skips empty fields and standard output
-// ("-").
-func (p *Project) ForEachFilePath(do func(f FilePathField, field string, path *string) *FieldProblem) *FieldProblem {
+// ForEachFilePath calls do for every path in p, with the name of its field or list item. do may
+// change *path. It skips empty fields and standard output ("-").
+func (p *Project) ForEachFilePath(do func(f FilePathField, field string, path *string)) {
 	for _, f := range filePathFields {
 		for i, path := range f.valuePointers(p) {
 			if *path == "" || *path == "-" && f.Use == OutputPath {
@@ -63,12 +62,9 @@ func (p *Project) ForEachFilePath(do func(f FilePathField, field string, path *s
 			if f.isList() {
 				field = indexedFieldName(f.name, i)
 			}
-			if problem := do(f, field, path); problem != nil {
-				return problem
-			}
+			do(f, field, path)
 		}
 	}
-	return nil
 }
 
 // isList reports whether the field is a list of paths.

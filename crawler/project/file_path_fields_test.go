@@ -27,11 +27,10 @@ func TestPathFields(t *testing.T) {
 			v.SetString("x")
 		}
 		found := 0
-		p.ForEachFilePath(func(of FilePathField, _ string, path *string) *FieldProblem {
+		p.ForEachFilePath(func(of FilePathField, _ string, path *string) {
 			if found++; of.name != f.name || *path != "x" {
 				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
 			}
-			return nil
 		})
 		if found != 1 {
 			t.Errorf("%s: the table reaches %d values, want 1", f.name, found)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,34 +59,33 @@ func (r *RedisSettings) StoreIdentity() string {
 
 // checkRedisSettings checks store.redis. Settings without addresses are an error, because they would
 // have no effect.
-func checkRedisSettings(p *Project) *FieldProblem {
+func checkRedisSettings(p *Project, found *problemCollector) {
 	r := &p.Store.Redis
 	for i, address := range r.Addresses {
 		_, port, err := net.SplitHostPort(address)
 		if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
-			return NewFieldProblem(indexedFieldName("store.redis.addresses", i),
+			found.add(indexedFieldName("store.redis.addresses", i),
 				"%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
-	// The first case is that of settings that would have no effect.
-	switch {
-	case !r.IsUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
-		return NewFieldProblem("store.redis.addresses", "no server: expected HOST:PORT of at least one")
-	case r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}"):
-		return NewFieldProblem("store.redis.prefix", "%q is not a prefix of keys: expected text without braces",
-			r.Prefix)
-	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
-		return NewFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
-	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
-		return NewFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
-	case r.LeaseDuration < Duration(minLease) || r.LeaseDuration > Duration(day):
-		return NewFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day",
+	if !r.IsUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())) {
+		found.add("store.redis.addresses", "no server: expected HOST:PORT of at least one")
+	}
+	if r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}") {
+		found.add("store.redis.prefix", "%q is not a prefix of keys: expected text without braces", r.Prefix)
+	}
+	if r.Partitions < 1 || r.Partitions > redis.MaxPartitions {
+		found.add("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
+	}
+	if r.LeaseDuration < Duration(minLease) || r.LeaseDuration > Duration(day) {
+		found.add("store.redis.lease", "%v: expected at least %v and at most a day",
 			time.Duration(r.LeaseDuration), minLease)
-	case r.CAFile != "" && !r.TLS:
-		return NewFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
-	case r.IsUsed() && p.Name == "":
-		return NewFieldProblem("project",
+	}
+	if r.CAFile != "" && !r.TLS {
+		found.add("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
+	}
+	if r.IsUsed() && p.Name == "" {
+		found.add("project",
 			"a project in Redis (store.redis) needs a name, since other crawls may share the servers")
 	}
-	return nil
 }

@@ -31,9 +31,9 @@ func TestPatternLimits(t *testing.T) {
 	} {
 		p := Default()
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
-		var f *FieldProblem
-		cost := allocatedBytes(func() { f = checkScopeSettings(&p) })
-		if f == nil || !strings.HasPrefix(f.FieldPath, tt.field) || !strings.Contains(f.Problem, tt.says) {
+		var f []FieldProblem
+		cost := allocatedBytes(func() { f = checkedBy(checkScopeSettings, &p) })
+		if len(f) != 1 || !strings.HasPrefix(f[0].FieldPath, tt.field) || !strings.Contains(f[0].Problem, tt.says) {
 			t.Errorf("%s: %.300v; want %s: %s", tt.name, f, tt.field, tt.says)
 		}
 		if cost > 10*maxProgramsSize {
@@ -53,7 +53,7 @@ func TestManyPatterns(t *testing.T) {
 			fmt.Sprintf(`^https?://www\.shop%d\.example/(cart|login)/.*[?&]s=[0-9a-f]{32}$`, i))
 	}
 	p.Scope.Include = []string{"^https://(" + strings.Repeat(`[a-z]+\.example|`, 1000) + "x)/"}
-	if f := checkScopeSettings(&p); f != nil {
+	if f := checkedBy(checkScopeSettings, &p); len(f) > 0 {
 		t.Errorf("%.300v", f)
 	}
 	scope, err := p.ScopeConfig()

@@ -38,36 +38,31 @@ func (s *Signing) KeyDirectoryURL() string {
 }
 
 // checkSigningSettings checks agent.signature. It does not read the key files.
-func checkSigningSettings(p *Project) *FieldProblem {
+func checkSigningSettings(p *Project, found *problemCollector) {
 	s := &p.Agent.Signature
 	for i, name := range s.KeyFiles {
 		if name == "" {
-			return NewFieldProblem(indexedFieldName("agent.signature.keys", i), "expected the name of a file")
+			found.add(indexedFieldName("agent.signature.keys", i), "expected the name of a file")
 		}
 	}
 	if d := time.Duration(s.SignatureTTL); d < botauth.MinLifetime || d > botauth.MaxLifetime {
-		return NewFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL,
+		found.add("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL,
 			Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
-	}
-	if f := botauth.SignatureAgentForm(s.SignatureAgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
-		return NewFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s",
-			s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	// Keys and directory need each other: sites verify a signature with a key from the directory.
 	switch {
 	case s.KeyDirectoryOrigin == "" && !s.isUsed():
-		return nil
+		return
 	case s.KeyDirectoryOrigin == "":
-		return NewFieldProblem("agent.signature.directory",
+		found.add("agent.signature.directory",
 			"sites cannot find the keys: expected an https origin, as https://bot.example.com")
 	case !s.isUsed():
-		return NewFieldProblem("agent.signature.keys",
+		found.add("agent.signature.keys",
 			"no key to sign with: expected a file, as decorum identity key makes one")
 	}
 	if _, err := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin); err != nil {
-		return NewFieldProblem("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
+		found.add("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
 	}
-	return nil
 }
 
 // ReadKeys reads the keys from the files in KeyFiles, which it opens with open. The first key is

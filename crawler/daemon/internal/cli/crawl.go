@@ -95,11 +95,8 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Check(); err != nil {
+	if err := d.Check(engine.CheckHandler(a.Handlers, d.Handler)); err != nil {
 		return err
-	}
-	if f := engine.CheckHandler(a.Handlers, d.Handler); f != nil {
-		return d.FieldError(*f)
 	}
 	if s.dryRunOptions.enabled {
 		return a.forecastByDryRun(c.Context(), d.Project, s)
@@ -131,7 +128,7 @@ func (s *crawlOptions) loadProject(urls []string) (*project.File, error) {
 func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	switch {
 	case s.configFile != "":
-		return project.ReadFile(s.configFile)
+		return project.ReadUnchecked(s.configFile)
 	case !s.resume:
 		return project.NewFile(), nil
 	}

@@ -162,10 +162,9 @@ func (d StateDir) SaveProject(p project.Project, createdByAPI bool) error {
 // too long or too deep.
 func EncodeProject(p project.Project) ([]byte, error) {
 	var err error
-	p.ForEachFilePath(func(_ project.FilePathField, _ string, path *string) *project.FieldProblem {
+	p.ForEachFilePath(func(_ project.FilePathField, _ string, path *string) {
 		full, e := filepath.Abs(*path)
 		*path, err = full, errors.Join(err, e)
-		return nil
 	})
 	text, e := yaml.Marshal(p)
 	if len(text) > project.MaxFileSize {

@@ -35,8 +35,8 @@ func CheckHandler(h PageHandlerRegistry, name string) *project.FieldProblem {
 		return project.NewFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from "+
 			"a program of your own that calls daemon.Main", name)
 	}
-	return project.NewFieldProblem("handler", "%q is not one of this program's handlers: %s",
-		name, strings.Join(names, ", "))
+	return project.NewFieldProblem("handler", "%q is not one of this program's handlers: %s%s",
+		name, strings.Join(names, ", "), project.DidYouMean(name, names))
 }
 
 // attachHandler attaches the handler that p names to c. If p names none, the crawler follows the links

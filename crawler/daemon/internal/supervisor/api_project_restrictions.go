@@ -69,30 +69,28 @@ func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Proje
 	}
 }
 
-// checkProjectConfinement returns the first setting of a project that its confinement c does not allow,
-// or nil.
+// checkProjectConfinement returns the settings of a project that its confinement c does not allow.
 func (l *projectLoader) checkProjectConfinement(name string, p project.Project,
-	c *confine.ProjectAccess) *project.FieldProblem {
+	c *confine.ProjectAccess) (problems []*project.FieldProblem) {
 	if c == nil {
 		return nil
 	}
 	// The files of the project must be below the directories for projects that come by the API.
-	if f := p.ForEachFilePath(func(f project.FilePathField, field string, path *string) *project.FieldProblem {
-		if f.Use == project.StateDirectory {
-			return nil
-		}
+	p.ForEachFilePath(func(f project.FilePathField, field string, path *string) {
 		allows, dir, flag := c.AllowsOutput, c.OutputRoot, "--output-root"
 		if f.Use == project.InputFile {
 			allows, dir, flag = c.AllowsInput, c.InputRoot, "--files-root"
 		}
-		if allows(l.absolutePath(name, f.Use, *path)) {
-			return nil
+		if f.Use == project.StateDirectory || allows(l.absolutePath(name, f.Use, *path)) {
+			return
 		}
-		return project.NewFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
-			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
-			*path, dir, flag, c.ProjectFilesDir)
-	}); f != nil || c.AllowPrivate {
-		return f
+		problems = append(problems, project.NewFieldProblem(field,
+			"%q is outside of %s, which projects that come by the API are held to; "+
+				"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
+			*path, dir, flag, c.ProjectFilesDir))
+	})
+	if c.AllowPrivate {
+		return problems
 	}
 	// The project must not reach into private networks, neither directly nor by a proxy or a store.
 	for _, f := range []struct {
@@ -105,11 +103,11 @@ func (l *projectLoader) checkProjectConfinement(name string, p project.Project,
 		{"store.redis.addresses", p.Store.Redis.IsUsed()},
 	} {
 		if f.isSet {
-			return project.NewFieldProblem(f.field,
+			problems = append(problems, project.NewFieldProblem(f.field,
 				"may reach into private networks, which a project that comes by the API may not; "+
 					"leave it out, start the daemon with --api-private-networks, "+
-					"or put the project file into %s by hand", c.ProjectFilesDir)
+					"or put the project file into %s by hand", c.ProjectFilesDir))
 		}
 	}
-	return nil
+	return problems
 }

@@ -44,21 +44,14 @@ var defaultStorePath = project.Default().Store.Path
 // parseAndValidateProject parses the text of a project file and validates it. A text that came by the
 // API (byAPI) is held to the restrictions for such projects, too.
 func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
-	d, err := project.ParseFile(l.projectFilePath(name), text)
+	d, err := project.ParseUnchecked(l.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
-	// Report a violation of the daemon's own rules first, then errors that any program would report.
+	// A violation of the daemon's own rules hides an error of the same field that any program would report.
 	c := l.confinementOf(name, byAPI)
-	for _, f := range []*project.FieldProblem{
-		l.checkProjectForDaemon(name, &d.Project),
-		l.checkProjectConfinement(name, d.Project, c), l.checkHandler(d.Handler),
-	} {
-		if f != nil {
-			return nil, d.FieldError(*f)
-		}
-	}
-	if err := d.Check(); err != nil {
+	problems := slices.Concat(l.checkProjectForDaemon(name, &d.Project), l.checkProjectConfinement(name, d.Project, c))
+	if err := d.Check(append(problems, l.checkHandler(d.Handler))...); err != nil {
 		return nil, err
 	}
 	// Two projects must not write the same file.
@@ -90,23 +83,25 @@ func (l *projectLoader) newLoadedProject(name string, p project.Project,
 		signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
-// checkProjectForDaemon returns the first setting that a command accepts and a daemon does not, or nil.
-func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
-	switch {
-	case p.Name != "" && p.Name != name:
-		return project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
-	case p.Store.Path != defaultStorePath:
-		return project.NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all "+
-			"projects under --data; leave it out", p.Store.Path)
-	case p.Output.JSONL == "-":
-		return project.NewFieldProblem("output.jsonl",
-			`"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
-	case l.isForbiddenOutputPath(name, p.Output.JSONL):
-		return project.NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
-	case l.isForbiddenOutputPath(name, p.Output.WARCDir):
-		return project.NewFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
+// checkProjectForDaemon returns the settings that a command accepts and a daemon does not.
+func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) (problems []*project.FieldProblem) {
+	add := func(isWrong bool, field, format string, value any) {
+		if isWrong {
+			problems = append(problems, project.NewFieldProblem(field, format, value))
+		}
 	}
-	return nil
+	if p.Name != "" && p.Name != name {
+		problems = append(problems,
+			project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name))
+	}
+	add(p.Store.Path != defaultStorePath, "store.path", "%q cannot be set in a daemon, which keeps the state of all "+
+		"projects under --data; leave it out", p.Store.Path)
+	add(p.Output.JSONL == "-", "output.jsonl",
+		"%q cannot be used in a daemon, whose standard output all projects would share; name a file", p.Output.JSONL)
+	add(p.Output.JSONL != "-" && l.isForbiddenOutputPath(name, p.Output.JSONL), "output.jsonl", reservedPathText,
+		p.Output.JSONL)
+	add(l.isForbiddenOutputPath(name, p.Output.WARCDir), "output.warc", reservedPathText, p.Output.WARCDir)
+	return problems
 }
 
 // reservedPathText is the error for an output in a directory of the daemon.
@@ -121,7 +116,7 @@ func (l *projectLoader) lastValidProject(name string) *loadedProject {
 		return nil
 	}
 	c := l.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))
-	if l.checkProjectConfinement(name, d.Project, c) != nil {
+	if len(l.checkProjectConfinement(name, d.Project, c)) > 0 {
 		return nil
 	}
 	loaded, _ := l.newLoadedProject(name, d.Project, c) // nil with an error

@@ -45,11 +45,10 @@ func (d projectPaths) isForbiddenOutputPath(name, outputPath string) bool {
 // directory, relative inputs beside its file.
 func (d projectPaths) makePathsAbsolute(p *project.Project) {
 	p.Store.Path = string(d.projectStateDir(p.Name))
-	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
+	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) {
 		if f.Use != project.StateDirectory {
 			*path = d.absolutePath(p.Name, f.Use, *path)
 		}
-		return nil
 	})
 }
 

@@ -69,7 +69,7 @@ func NewImportCommand(env *command.Env) *cobra.Command {
 func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err error) {
 	var d *project.File
 	if q.configFile != "" {
-		d, err = project.ReadFile(q.configFile)
+		d, err = project.ReadUnchecked(q.configFile)
 	} else if d, err = project.ParseFile("the project in the export", []byte(head.ProjectYAML)); err == nil {
 		d.Store = project.Default().Store // the export has the place of the old crawl
 	}
