@@ -94,17 +94,18 @@ func ParseUnchecked(file string, text []byte) (*File, error) {
 	return d, nil
 }
 
-// Read reads a project file and checks its values. Errors are an *Error, an *ErrorList or a
-// *usage.Error.
+// Read reads a project file, checks its values and resolves its paths (File.Resolve). Errors are an
+// *Error, an *ErrorList or a *usage.Error.
 func Read(file string) (Project, error) {
 	d, err := ReadUnchecked(file)
 	if err != nil {
 		return Project{}, err
 	}
-	if err := d.Check(); err != nil {
+	p, err := d.Resolve()
+	if err != nil {
 		return Project{}, err
 	}
-	return d.Project, nil
+	return p, nil
 }
 
 // SetFieldFromCommandLine sets a list field to values, and any other field to the last of values.

@@ -1,6 +1,8 @@
 package project
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -9,9 +11,24 @@ type FilePathUse int
 
 const (
 	StateDirectory FilePathUse = iota // keep the state in it; a daemon refuses the field
-	InputFile                         // read it; in a daemon, relative to the folder of project files
-	OutputPath                        // write it; in a daemon, relative to the project's directory
+	InputFile                         // read it; relative to the directory of the project file
+	OutputPath                        // write it; relative to the data directory of the crawl
 )
+
+// Resolve returns the place that a path in a project file means. fileDir is the directory of the
+// project file, dataDir the data directory of the crawl: store.path, or that of the project in a
+// daemon. A relative StateDirectory remains relative to the working directory.
+func (u FilePathUse) Resolve(path, fileDir, dataDir string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case u == InputFile:
+		return filepath.Join(fileDir, path)
+	case u == OutputPath:
+		return filepath.Join(dataDir, path)
+	}
+	return path
+}
 
 // A FilePathField is a field of the project file that names a file or a directory.
 type FilePathField struct {
@@ -65,6 +82,41 @@ func (p *Project) ForEachFilePath(do func(f FilePathField, field string, path *s
 			do(f, field, path)
 		}
 	}
+}
+
+// Resolve checks d as Check does, and returns the project with the places that the paths of the file
+// mean (FilePathUse.Resolve), so that they do not depend on the working directory. Paths of the command
+// line are relative to the working directory, and so is store.path.
+func (d *File) Resolve(further ...*FieldProblem) (Project, error) {
+	p := d.Project
+	p.ForEachFilePath(func(f FilePathField, field string, path *string) {
+		if d.file == "" || d.CommandLineArgByField[f.name] != "" {
+			return
+		}
+		place := f.Use.Resolve(*path, filepath.Dir(d.file), p.Store.Path)
+		further = append(further, formerPlaceProblem(field, *path, place))
+		*path = place
+	})
+	return p, d.Check(further...)
+}
+
+// formerPlaceProblem returns the problem of a path that means another place than in earlier versions,
+// to which all paths were relative to the working directory, if a file is at the former place. It names
+// both places in full: the path is the operator's own, on this machine.
+func formerPlaceProblem(field, path, place string) *FieldProblem {
+	former, err := filepath.Abs(path)
+	formerInfo, statErr := os.Stat(former)
+	if err != nil || statErr != nil {
+		return nil
+	}
+	if now, err := filepath.Abs(place); err == nil {
+		place = now
+	}
+	if info, err := os.Stat(place); place == former || err == nil && os.SameFile(info, formerInfo) {
+		return nil
+	}
+	return NewFieldProblem(field, "%q means %s, but %s exists, where earlier versions of decorum looked: "+
+		"move it, or write the path that you mean in full", path, place, former)
 }
 
 // isList reports whether the field is a list of paths.

@@ -28,6 +28,12 @@ fields, wrong types and invalid values are refused with file, line and column. D
 as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + ` or ` + "`1GiB`" + `.
 A flag of ` + "`decorum crawl`" + ` that is named here overrides its field.
 
+Relative paths mean the same in ` + "`decorum crawl` and `decorum serve`" + `: files that the crawl reads are
+relative to the directory of the project file, and what it writes to the data directory of the crawl
+(` + "`--data`, or `projects/NAME/`" + ` in that of a daemon). Paths in flags are relative to the working directory.
+Earlier versions of ` + "`decorum crawl`" + ` looked in the working directory for all of them: a file that is still
+there is an error, which names both places.
+
 ` + fmt.Sprintf(`A file has at most %d KiB, %d values and marks of punctuation, %d keys, %d keys in one
 mapping, and %d levels of lists and mappings; a key or value has at most %d KiB, and the keys that
 lead to a value %d bytes together. Anchors, aliases and tags are refused. These limits are checked
@@ -38,7 +44,11 @@ token files. Longer lists of seeds belong in `+"`seed_files`"+`.
 their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
 `, MaxFileSize>>10, yamllimit.MaxTokens, yamllimit.MaxKeys, yamllimit.MaxEntries, yamllimit.MaxNesting, yamllimit.MaxScalarBytes>>10, yamllimit.MaxPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
 	defaults := Default()
-	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{}}
+	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{},
+		pathBases: map[string]string{}}
+	for _, field := range filePathFields {
+		f.pathBases[field.name] = pathBaseDocs[field.Use]
+	}
 	for _, p := range projectFieldFlags {
 		f.flags[p.fieldPath] = "--" + p.flagName
 	}
@@ -50,6 +60,15 @@ type fieldWriter struct {
 	w     *bytes.Buffer
 	types map[string]doctest.TypeDoc // by name of the struct
 	flags map[string]string          // by path of the field, such as --delay
+
+	pathBases map[string]string // by path of the field: to what its file paths are relative
+}
+
+// pathBaseDocs says to what a relative path is relative.
+var pathBaseDocs = map[FilePathUse]string{
+	StateDirectory: "; relative to the working directory",
+	InputFile:      "; relative to the directory of the project file",
+	OutputPath:     "; relative to the data directory of the crawl",
 }
 
 // writeStruct writes the fields of one struct as a table, and then the tables of the structs in it.
@@ -77,6 +96,7 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 		if fieldDoc == "" {
 			t.Errorf("the field %s of %s has no comment", field.Name, v.Type())
 		}
+		fieldDoc += f.pathBases[name]
 		if flag := f.flags[name]; flag != "" {
 			fieldDoc += " (`" + flag + "`)"
 		}

@@ -16,7 +16,9 @@ import (
 
 const crawlHelp = `Crawl from the given URLs until no URL is left to visit or a limit is reached. A flag
 overrides the field of the same meaning in the project file. The URLs are added to the
-project's seeds.
+project's seeds. In the project file, the paths of inputs are relative to that file, and
+those of outputs to the data directory; in flags, paths are relative to the working
+directory.
 
 The data directory (--data) holds the state of the crawl, so that --resume continues a
 crawl that was stopped or killed. Ctrl-C stops the crawl after the visits in flight
@@ -95,13 +97,14 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Check(engine.CheckHandler(a.Handlers, d.Handler)); err != nil {
+	p, err := d.Resolve(engine.CheckHandler(a.Handlers, d.Handler))
+	if err != nil {
 		return err
 	}
 	if s.dryRunOptions.enabled {
-		return a.forecastByDryRun(c.Context(), d.Project, s)
+		return a.forecastByDryRun(c.Context(), p, s)
 	}
-	return a.runProject(c.Context(), d.Project, s)
+	return a.runProject(c.Context(), p, s)
 }
 
 // loadProject returns the project: the one of loadBaseProject, overridden by the flags, with urls

@@ -72,6 +72,13 @@ func (d StateDir) IsOwnStateFile(name string) bool {
 	return IsWithin(path, ledger)
 }
 
+// Contains reports whether the file at path name is directly in the directory.
+func (d StateDir) Contains(name string) bool {
+	parent, err := filepath.Abs(filepath.Dir(name))
+	dir, err2 := filepath.Abs(string(d))
+	return errors.Join(err, err2) == nil && parent == dir
+}
+
 // HasCrawl reports whether the directory holds the state of a crawl, in files or in Redis.
 func (d StateDir) HasCrawl() (bool, error) {
 	for _, file := range []string{StoreFile, redisFile} {

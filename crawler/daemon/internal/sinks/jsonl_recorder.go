@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -141,30 +142,34 @@ func (o *JSONLRecorder) Close() error {
 }
 
 // openJSONLAndMoveOldIfFresh opens the JSONL file. With cfg.StartFresh it also moves the files of an
-// earlier crawl away, but only after it has opened a file that the user chose: if that file cannot be
-// opened, nothing is moved.
+// earlier crawl away, a JSONL file in the data directory included. It opens a JSONL file elsewhere first:
+// if that cannot be opened, nothing is moved.
 func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
-	// Open the file that the user chose.
-	dir := cfg.StateDir
-	if cfg.JSONLPath != "" {
-		if dir.IsOwnStateFile(cfg.JSONLPath) {
-			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", cfg.JSONLPath)
-		}
-		if out, err = OpenJSONLRecorder(*cfg); err != nil {
+	dir, file := cfg.StateDir, *cfg
+	if cfg.JSONLPath == "" {
+		file.Confinement, file.JSONLPath = nil, dir.Path(datadir.OutputFile)
+	} else if dir.IsOwnStateFile(cfg.JSONLPath) {
+		return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", cfg.JSONLPath)
+	}
+	if !dir.Contains(file.JSONLPath) {
+		if out, err = OpenJSONLRecorder(file); err != nil {
 			return nil, err
 		}
 	}
-	// Move an earlier crawl away, and only then open the default file, which is one of its files.
+	// Move an earlier crawl away, and only then open a file that is one of its files.
 	if cfg.StartFresh {
-		var rotated []string
-		if rotated, err = rotatedFileNames(dir.Path(datadir.OutputFile)); err == nil {
-			err = dir.MoveOldCrawl(time.Now(), rotated)
+		moved, err1 := rotatedFileNames(dir.Path(datadir.OutputFile))
+		var own []string
+		if out == nil {
+			own, err = rotatedFileNames(file.JSONLPath)
+			own = append(own, filepath.Base(file.JSONLPath))
+		}
+		if err = errors.Join(err1, err); err == nil {
+			err = dir.MoveOldCrawl(time.Now(), append(moved, own...))
 		}
 	}
 	if out == nil && err == nil {
-		ownFile := *cfg
-		ownFile.Confinement, ownFile.JSONLPath = nil, dir.Path(datadir.OutputFile)
-		out, err = OpenJSONLRecorder(ownFile)
+		out, err = OpenJSONLRecorder(file)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

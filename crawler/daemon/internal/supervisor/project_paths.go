@@ -54,13 +54,7 @@ func (d projectPaths) makePathsAbsolute(p *project.Project) {
 
 // absolutePath returns the absolute form of a path in a project file.
 func (d projectPaths) absolutePath(projectName string, use project.FilePathUse, path string) string {
-	switch {
-	case filepath.IsAbs(path):
-		return filepath.Clean(path)
-	case use == project.InputFile:
-		return filepath.Join(d.ProjectFilesDir, path)
-	}
-	return d.projectStateDir(projectName).Path(path)
+	return use.Resolve(path, d.ProjectFilesDir, string(d.projectStateDir(projectName)))
 }
 
 // moveToDeleted moves the file and the state of a project to the directory of deleted projects. If it

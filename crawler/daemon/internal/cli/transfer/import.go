@@ -76,13 +76,10 @@ func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err 
 	if err == nil {
 		err = project.ApplyFieldFlags(d, q.projectFieldFlags)
 	}
-	if err == nil {
-		err = d.Check()
-	}
 	if err != nil {
 		return p, err
 	}
-	return d.Project, nil
+	return d.Resolve()
 }
 
 // importFrontier imports the export in until a signal arrives.
