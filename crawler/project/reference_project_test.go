@@ -43,16 +43,7 @@ token files. Longer lists of seeds belong in `+"`seed_files`"+`.
 `+"`scope.include`"+` and `+"`scope.exclude`"+` have at most %d patterns together, of %d KiB each, and
 their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
 `, MaxFileSize>>10, yamllimit.MaxTokens, yamllimit.MaxKeys, yamllimit.MaxEntries, yamllimit.MaxNesting, yamllimit.MaxScalarBytes>>10, yamllimit.MaxPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
-	defaults := Default()
-	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{},
-		pathBases: map[string]string{}}
-	for _, field := range filePathFields {
-		f.pathBases[field.name] = pathBaseDocs[field.Use]
-	}
-	for _, p := range projectFieldFlags {
-		f.flags[p.fieldPath] = "--" + p.flagName
-	}
-	f.writeStruct(t, "", reflect.ValueOf(defaults))
+	newFieldWriter(t, w).writeStruct(t, "", reflect.ValueOf(Default()))
 }
 
 // A fieldWriter writes the fields of structs.
@@ -71,12 +62,46 @@ var pathBaseDocs = map[FilePathUse]string{
 	OutputPath:     "; relative to the data directory of the crawl",
 }
 
+// newFieldWriter returns a fieldWriter that writes to w.
+func newFieldWriter(t *testing.T, w *bytes.Buffer) *fieldWriter {
+	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{}, pathBases: map[string]string{}}
+	for _, p := range projectFieldFlags {
+		f.flags[p.fieldPath] = "--" + p.flagName
+	}
+	for _, field := range filePathFields {
+		f.pathBases[field.name] = pathBaseDocs[field.Use]
+	}
+	return f
+}
+
+// structDoc returns the comment of struct t.
+func (f *fieldWriter) structDoc(t reflect.Type) string {
+	return regexp.MustCompile(`^(An? )?`+t.Name()+`\b`).ReplaceAllString(f.types[t.Name()].Doc, "This")
+}
+
+// describe returns the comment of a field of struct t, and to what its paths are relative. It returns ""
+// for a field without a comment.
+func (f *fieldWriter) describe(t reflect.Type, field reflect.StructField, path string) string {
+	doc := f.types[t.Name()].Fields[field.Name]
+	if doc == "" {
+		return ""
+	}
+	return regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(doc,
+		"`"+yamlFieldName(field)+"` $1") + f.pathBases[path]
+}
+
+// flagNote names the flag of the field at path, if it has one, after the text doc.
+func (f *fieldWriter) flagNote(doc, path string) string {
+	if flag := f.flags[path]; flag != "" {
+		return doc + " (`" + flag + "`)"
+	}
+	return doc
+}
+
 // writeStruct writes the fields of one struct as a table, and then the tables of the structs in it.
 func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
-	about := f.types[v.Type().Name()]
 	if path != "" {
-		doc := regexp.MustCompile(`^(An? )?`+v.Type().Name()+`\b`).ReplaceAllString(about.Doc, "This")
-		fmt.Fprintf(f.w, "\n## %s\n\n%s\n", path, doc)
+		fmt.Fprintf(f.w, "\n## %s\n\n%s\n", path, f.structDoc(v.Type()))
 	}
 	f.w.WriteString("\n| field | value | default | |\n|---|---|---|---|\n")
 	type nestedStruct struct {
@@ -87,7 +112,7 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		name := strings.TrimPrefix(path+"."+yamlFieldName(field), ".")
-		fieldDoc := about.Fields[field.Name]
+		fieldDoc := f.describe(v.Type(), field, name)
 		if inner, innerPath := structOf(v.Field(i), name); inner.IsValid() {
 			nested = append(nested, nestedStruct{innerPath, inner})
 			fieldDoc = strings.TrimSpace(fieldDoc + " See [" + innerPath + "](#" +
@@ -96,12 +121,7 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 		if fieldDoc == "" {
 			t.Errorf("the field %s of %s has no comment", field.Name, v.Type())
 		}
-		fieldDoc += f.pathBases[name]
-		if flag := f.flags[name]; flag != "" {
-			fieldDoc += " (`" + flag + "`)"
-		}
-		fieldDoc = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(fieldDoc,
-			"`"+yamlFieldName(field)+"` $1")
+		fieldDoc = f.flagNote(fieldDoc, name)
 		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", yamlFieldName(field), valueKind(field.Type),
 			defaultOf(v.Field(i)), strings.ReplaceAll(fieldDoc, "|", "\\|"))
 	}
