@@ -83,7 +83,7 @@ p.yaml:1:17: limits.pages: "1.5" is not a whole number
   1 | limits: {pages: 1.5}
     |                 ^`},
 		{"wrong type: switch", "robots:\n  meta: yes\n", `
-p.yaml:2:9: robots.meta: "yes" is neither true nor false
+p.yaml:2:9: robots.meta: "yes" is neither true nor false; did you mean true?
   2 |   meta: yes
     |         ^`},
 		{"wrong type: list", "seeds: https://example.com/\n", `

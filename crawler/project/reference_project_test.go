@@ -26,7 +26,8 @@ func writeProjectFile(t *testing.T, w *bytes.Buffer) {
 		`A project file describes one crawl in YAML. Fields that are left out have their defaults. Unknown
 fields, wrong types and invalid values are refused with file, line and column. Durations are written
 as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + ` or ` + "`1GiB`" + `.
-A flag of ` + "`decorum crawl`" + ` that is named here overrides its field.
+A flag of ` + "`decorum crawl`" + ` that is named here overrides its field. ` + "`decorum init`" + ` writes a first file,
+` + "`decorum check`" + ` finds mistakes, and ` + "`decorum check --schema`" + ` prints a JSON Schema for editors.
 
 Relative paths mean the same in ` + "`decorum crawl` and `decorum serve`" + `: files that the crawl reads are
 relative to the directory of the project file, and what it writes to the data directory of the crawl

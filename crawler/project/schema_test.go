@@ -207,7 +207,8 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		minimalFile + "politeness: {delay: 5 seconds}\n", minimalFile + "politeness: {delay: 5}\n",
 		minimalFile + "fetch: {max_body: 10 megs}\n", minimalFile + "store: decorum-data\n",
 		minimalFile + "seed_files: a\n", minimalFile + "politeness: {hosts: {a.example: {dealy: 1s}}}\n",
-		minimalFile + "politeness: {hosts: {a.example: {expires: 31.1.2027}}}\n", minimalFile + "robots: {purpose: [x]}\n",
+		minimalFile + "politeness: {hosts: {a.example: {expires: 31.1.2027}}}\n",
+		minimalFile + "robots: {purpose: [x]}\n",
 	}
 	for _, f := range choiceFields {
 		section, name, _ := strings.Cut(f.path, ".")

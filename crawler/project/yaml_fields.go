@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -57,7 +58,9 @@ func setScalarFromText(v reflect.Value, text string) error {
 		v.SetString(text)
 	case reflect.Bool:
 		if text != "true" && text != "false" {
-			return fmt.Errorf("%q is neither true nor false", text)
+			meant := map[string]string{"yes": "true", "on": "true", "no": "false", "off": "false"}
+			return fmt.Errorf("%q is neither true nor false%s", text,
+				DidYouMean(cmp.Or(meant[strings.ToLower(text)], text), []string{"true", "false"}))
 		}
 		v.SetBool(text == "true")
 	case reflect.Int:

@@ -1,7 +1,7 @@
 // Package cli implements the decorum command line. It builds the tree of commands and holds the
 // commands that crawl (crawl, serve, demo and replay) and two small ones (identity and version).
-// The packages robotstools, inspectcmd, transfer and daemonctl below it hold the other commands;
-// none of them imports cli. Package command holds what all commands share, and package
+// The packages robotstools, projectcmd, inspectcmd, transfer and daemonctl below it hold the other
+// commands; none of them imports cli. Package command holds what all commands share, and package
 // completion completes their values in shells.
 //
 // Begin reading at Run and newRootCommand in root_command.go. foreground_run.go runs a crawl in the

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
@@ -32,7 +36,9 @@ func TestPathsOfAProjectFile(t *testing.T) {
 	writeFile(t, project, "scope: {max_depth: 0}\nseed_files: [lists/seeds.txt]\n"+
 		"output: {jsonl: lines.jsonl, warc: archive}\n")
 	writeFile(t, filepath.Join(v.Dir, "conf", "lists", "seeds.txt"), "http://shop.example/a\n")
-	crawl := func(more ...string) commandResult { return runCommand(t, v.CrawlArgs(append(more, "-c", project)...)...) }
+	crawl := func(more ...string) commandResult {
+		return runCommand(t, v.CrawlArgs(append(more, "-c", project)...)...)
+	}
 
 	// The second crawl moves the lines of the first aside, as they are in the data directory.
 	for _, flags := range [][]string{nil, {"--fresh"}} {
@@ -87,4 +93,112 @@ func TestFormerPlaces(t *testing.T) {
 	writeFile(t, project, "scope: {max_depth: 0}\nseed_files: ["+filepath.Join(v.Dir, "conf", "seeds.txt")+"]\n"+
 		"output: {jsonl: "+filepath.Join(work, "lines.jsonl")+", warc: archive}\n")
 	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitDone, "pages: 1 (")
+}
+
+// TestInit: decorum init writes a file that decorum check and its JSON Schema accept, and overwrites
+// nothing.
+func TestInit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	runCommand(t, "init").want(t, command.ExitDone, "wrote project.yaml; ", "decorum check project.yaml")
+	runCommand(t, "init", "books.yaml").want(t, command.ExitDone, "decorum crawl -c books.yaml")
+	text, err := os.ReadFile("books.yaml")
+	if err != nil || !bytes.Contains(text, []byte("decorum check books.yaml")) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	runCommand(t, "check", "project.yaml", "books.yaml").want(t, command.ExitDone, "project.yaml: valid\n",
+		"books.yaml: valid\n")
+
+	// An existing file keeps its text, also if it is empty or a link without a target.
+	writeFile(t, "empty.yaml", "")
+	if err := os.Symlink("missing.yaml", "link.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"books.yaml", "empty.yaml", "link.yaml"} {
+		runCommand(t, "init", name).want(t, command.ExitUsage, name+" already exists: name another file")
+	}
+	if again, err := os.ReadFile("books.yaml"); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("the file is changed: %v", err)
+	}
+	if _, err := os.Stat("missing.yaml"); err == nil {
+		t.Error("the target of the link is written")
+	}
+	runCommand(t, "init", "missing/books.yaml").want(t, command.ExitUsage, "cannot write the project file")
+
+	schema := runCommand(t, "check", "--schema")
+	schema.want(t, command.ExitDone)
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validateByJSONSchema(t, schema.stdout, string(asJSON)); err != nil {
+		t.Error(err)
+	}
+}
+
+// validateByJSONSchema validates a JSON document by a JSON Schema.
+func validateByJSONSchema(t *testing.T, schema, document string) error {
+	t.Helper()
+	var values [2]any
+	for i, text := range []string{schema, document} {
+		var err error
+		if values[i], err = jsonschema.UnmarshalJSON(strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("project.json", values[0]); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := c.Compile("project.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.Validate(values[1])
+}
+
+// TestCheck: decorum check prints what a valid file would do, and all errors of invalid ones, as decorum
+// crawl does, without a request and without a data directory.
+func TestCheck(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	t.Chdir(v.Dir)
+	const contact = "agent: {product: examplebot, version: '1', contact: 'mailto:bot@example.com'}\n"
+	writeFile(t, "conf/good.yaml", contact+"seeds: [http://shop.example/, http://b.example/]\nseed_files: [more.txt]\n"+
+		"scope: {within: domain, max_depth: 1, include: [a], exclude: [b, c], max_pages_per_host: 5}\n"+
+		"politeness: {delay: 2s, concurrency: 3, window: {hours: '22:00-06:00', zone: Europe/Prague}, "+
+		"hosts: {a.example: {delay: 9s}}}\n"+
+		"limits: {pages: 1, bytes: 1GiB, duration: 24h, requests_per_second: 2, bytes_per_second: 1MiB}\n"+
+		"output: {warc: archive, bodies: true}\n")
+	writeFile(t, "conf/more.txt", "http://shop.example/a\nhttp://shop.example/b\n")
+	writeFile(t, "conf/bad.yaml", "agent: {product: my bot}\nseed: [http://shop.example/]\nlimits: {pages: -1}\n")
+	writeFile(t, "conf/named.yaml", contact+"seed_files: [none.txt]\n"+
+		"output: {ledger_key: key.pem, jsonl: frontier.db}\n")
+
+	runCommand(t, "check", "conf/good.yaml").want(t, command.ExitDone, `conf/good.yaml: valid
+  agent   examplebot/1 (+mailto:bot@example.com)
+  seeds   4 on 2 origins: http://shop.example/, http://b.example/, http://shop.example/a, …
+  scope   the domains of the seeds, 1 link deep, 1 pattern to include, 2 patterns to exclude, 5 pages a host
+  pace    2s between two visits to a host, or longer if robots.txt asks for it, 3 visits at a time, at 22:00-06:00 `+
+		`Europe/Prague; overrides for 1 host
+  limits  1 page, 1GiB of bodies, 24h, 2 requests a second, 1MiB a second
+  output  decorum-data/pages.jsonl, WARC files in decorum-data/archive, bodies in decorum-data/bodies, `+
+		`ledger in decorum-data/ledger
+`)
+	bad := []string{"4 errors:\nconf/bad.yaml:1:1: agent.contact: contact is required",
+		"\nconf/bad.yaml:1:18: agent.product: \"my bot\" is not a product token",
+		"\nconf/bad.yaml:2:1: unknown field \"seed\"; did you mean seeds?\n",
+		"\nconf/bad.yaml:3:17: limits.pages: -1 is out of range"}
+	runCommand(t, "crawl", "-c", "conf/bad.yaml").want(t, command.ExitUsage, bad...)
+	both := runCommand(t, "check", "conf/bad.yaml", "conf/good.yaml", "conf/none.yaml")
+	both.want(t, command.ExitUsage, append(bad, "cannot read the project file: open conf/none.yaml")...)
+	both.want(t, command.ExitUsage, "conf/good.yaml: valid\n")
+	runCommand(t, "check", "conf/named.yaml").want(t, command.ExitUsage,
+		"conf/named.yaml: cannot read the seeds: open conf/none.txt", "conf/named.yaml: output.ledger_key: ",
+		"conf/named.yaml: output.jsonl: decorum-data/frontier.db is a file of the crawl's own state")
+	runCommand(t, "check").want(t, command.ExitUsage, "name project files, or print the schema with --schema")
+	if _, err := os.Stat("decorum-data"); err == nil {
+		t.Error("decorum check makes a data directory")
+	}
+	if log := v.Web.Log(); len(log) > 0 {
+		t.Errorf("%d requests were sent", len(log))
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/manpage"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/projectcmd"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/robotstools"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/transfer"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -110,6 +111,7 @@ Exit codes:
 func (a *program) newRootCommand() *cobra.Command {
 	root := command.NewGroup("decorum", "A polite web crawler", rootHelp,
 		a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(),
+		projectcmd.NewInitCommand(&a.Env), projectcmd.NewCheckCommand(&a.Env),
 		inspectcmd.NewExplainCommand(&a.Env), inspectcmd.NewReportCommand(&a.Env), newFrontierCommand(&a.Env),
 		inspectcmd.NewLedgerCommand(&a.Env), robotstools.NewRobotsCommand(&a.Env),
 		robotstools.NewSitemapCommand(&a.Env),
