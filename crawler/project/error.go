@@ -57,20 +57,19 @@ const maxListedErrors = 20
 // Unwrap returns the errors, at most the first 20.
 func (l *ErrorList) Unwrap() []error { return l.errs }
 
-// Error describes the errors in one line, without the values of the file.
-func (l *ErrorList) Error() string { return l.text(" ", "; ", error.Error) }
+// Error describes each error on a line of its own, without the values of the file.
+func (l *ErrorList) Error() string { return l.text(error.Error) }
 
-// text describes each error by describe. It writes first after the number of errors, and separator
-// between two errors.
-func (l *ErrorList) text(first, separator string, describe func(error) string) string {
-	texts := make([]string, len(l.errs))
-	for i, err := range l.errs {
-		texts[i] = describe(err)
+// text describes the errors by describe, each after a line end.
+func (l *ErrorList) text(describe func(error) string) string {
+	text := fmt.Sprintf("%d errors:", len(l.errs)+l.omitted)
+	for _, err := range l.errs {
+		text += "\n" + describe(err)
 	}
 	if l.omitted > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", l.omitted))
+		text += fmt.Sprintf("\nand %d more", l.omitted)
 	}
-	return fmt.Sprintf("%d errors:%s%s", len(l.errs)+l.omitted, first, strings.Join(texts, separator))
+	return text
 }
 
 // DetailedErrorText returns the text of err for the operator's terminal: for an Error, with the
@@ -82,7 +81,7 @@ func DetailedErrorText(err error) string {
 	}
 	text := err.Error()
 	if l := (*ErrorList)(nil); errors.As(err, &l) {
-		return strings.Replace(text, l.Error(), l.text("\n", "\n", DetailedErrorText), 1)
+		return strings.Replace(text, l.Error(), l.text(DetailedErrorText), 1)
 	}
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.unredactedText(), 1)

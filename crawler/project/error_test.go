@@ -54,8 +54,14 @@ func TestProjectErrorsHideValues(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 			continue
 		}
-		if strings.Contains(strings.ToLower(err.Error()), secret) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: the error repeats a value: %v", text, err)
+		all := []error{err}
+		if list := (*ErrorList)(nil); errors.As(err, &list) {
+			all = list.Unwrap()
+		}
+		for _, err := range all {
+			if strings.Contains(strings.ToLower(err.Error()), secret) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: the error repeats a value: %v", text, err)
+			}
 		}
 		if !strings.Contains(err.Error(), "p.yaml:") {
 			t.Errorf("%q: the error does not name the file: %v", text, err)
@@ -149,7 +155,7 @@ func TestManyErrors(t *testing.T) {
 	} {
 		_, err := Read(testfile.Write(t, "p.yaml", text))
 		list := (*ErrorList)(nil)
-		if !errors.As(err, &list) || len(list.Unwrap()) != 20 || !strings.HasSuffix(err.Error(), "; and 30 more") {
+		if !errors.As(err, &list) || len(list.Unwrap()) != 20 || !strings.HasSuffix(err.Error(), "\nand 30 more") {
 			t.Errorf("%d errors, %v; want 20 and 30 more", len(list.Unwrap()), err)
 		}
 	}

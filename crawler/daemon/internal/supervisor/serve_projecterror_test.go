@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -64,5 +65,36 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	f.Stop()
 	if text := log.String(); strings.Contains(text, "geheim") || !strings.Contains(text, "proxy.yaml:3:16") {
 		t.Errorf("the log repeats a value, or lacks an error:\n%s", text)
+	}
+}
+
+// The API and the folder of project files report all errors of a file at once, those of a daemon's own
+// rules among them.
+func TestServeReportsAllErrors(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t)
+	f.start(true)
+	const text = "agent: {contact: 'mailto:a@b.example'}\nseed: [http://a.example/]\nhandler: none\n" +
+		"store: {path: elsewhere}\nlimits: {workers: none}\noutput: {jsonl: /etc/a}\n"
+	f.PutProjectFile("folder", text)
+	_, err := f.PutProject(t.Context(), "api", []byte(text))
+	for name, tt := range map[string]struct {
+		got  string
+		want []string
+	}{
+		"folder": {f.ReloadAndFind("folder").Error, []string{"4 errors:", `:2:1: unknown field "…"; did you mean seeds?`,
+			`:3:10: handler: `, `:4:15: store.path: `, `:5:19: limits.workers: `}},
+		"api": {fmt.Sprint(err), []string{"5 errors:", `:2:1: unknown field "…"; did you mean seeds?`, `:3:10: handler: `,
+			`:4:15: store.path: `, `:5:19: limits.workers: `, `:6:17: output.jsonl: `}},
+	} {
+		lines := strings.Split(tt.got, "\n")
+		for i, want := range tt.want {
+			if i >= len(lines) || !strings.Contains(lines[i], want) {
+				t.Errorf("%s: line %d lacks %q:\n%s", name, i, want, tt.got)
+			}
+		}
+		if len(lines) != len(tt.want) {
+			t.Errorf("%s: %d lines, want %d:\n%s", name, len(lines), len(tt.want), tt.got)
+		}
 	}
 }
