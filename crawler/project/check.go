@@ -136,8 +136,9 @@ func indexedFieldName(field string, i int) string { return fmt.Sprintf("%s[%d]",
 func checkScopeSettings(p *Project, found *problemCollector) {
 	// include and exclude share one budget.
 	budget := newRegexpBudget()
-	_ = checkPatterns("scope.include", p.Scope.Include, budget, found) &&
+	if checkPatterns("scope.include", p.Scope.Include, budget, found) {
 		checkPatterns("scope.exclude", p.Scope.Exclude, budget, found)
+	}
 	for _, f := range []struct {
 		field string
 		names []string

@@ -32,7 +32,7 @@ check them. YAML editors use it if the project file begins with the line
 
   # yaml-language-server: $schema=decorum.schema.json
 
-Exit codes: 0 all files are valid, 1 a file cannot be read, 2 a file is invalid.`
+Exit codes: 0 all files are valid, 2 a file is invalid or cannot be read.`
 
 const checkExample = `  decorum check books.yaml
   decorum check projects/*.yaml
