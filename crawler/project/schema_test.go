@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func scalarSchema(path string, typ reflect.Type) schemaObject {
 		case reflect.Float64:
 			s["type"] = "number"
 		case reflect.String:
-			s["type"] = []string{"string", "number"} // version: 1.0
+			s["type"] = []string{"string", "number", "boolean"} // version: 1.0
 		default:
 			panic(fmt.Sprintf("%s: a schema for %v is missing", path, typ))
 		}
@@ -133,8 +134,13 @@ func scalarSchema(path string, typ reflect.Type) schemaObject {
 		}
 	}
 	for _, c := range choiceFields {
-		if c.path == path {
-			s = schemaObject{"type": "string", "enum": c.choices}
+		if c.path != path {
+			continue
+		}
+		s = schemaObject{"type": "string", "enum": c.choices}
+		// Editors read 0640 without quotes as a number, either octal or decimal.
+		if _, err := strconv.Atoi(c.choices[0]); err == nil {
+			s = schemaObject{"anyOf": []schemaObject{s, {"type": "integer"}}}
 		}
 	}
 	return s
@@ -177,7 +183,7 @@ func TestSchemaAcceptsProjects(t *testing.T) {
 	}
 	texts := map[string][]byte{"the defaults": defaults, "a minimal file": []byte(minimalFile),
 		"scalars of other types": []byte(minimalFile + "limits: {duration: 0, bytes: 10, pages: 3}\n" +
-			"fetch: {headers: {X-A: 1}, timeout: 1d12h30m, max_body: 10 MiB}\n" +
+			"fetch: {headers: {X-A: 1, X-B: true}, timeout: 1d12h30m, max_body: 10 MiB}\noutput: {mode: 0640}\n" +
 			"politeness: {hosts: {a.example: {delay: 2s, expires: 2027-01-31, window: {hours: '22:00-06:00'}}}}\n")}
 	files, err := filepath.Glob("../../examples/*/*.yaml")
 	inFolders, err2 := filepath.Glob("../../examples/*/*/*.yaml")
