@@ -168,7 +168,8 @@ func (d *File) followsFromDecodeError(path string) bool {
 		return true
 	}
 	for ; path != ""; path = parentFieldPath(path) {
-		if d.undecoded[path] {
+		// The command line puts its own items before those of the file, which have other indices then.
+		if d.undecoded[path] || d.undecodedBelow[path] && d.CommandLineArgByField[path] != "" {
 			return true
 		}
 	}

@@ -73,6 +73,18 @@ func TestStartFreshTwice(t *testing.T) {
 	}
 }
 
+// --fresh does not move a file called "-" away: the name stands for standard output.
+func TestFreshToStandardOutput(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	t.Chdir(t.TempDir())
+	writeFile(t, "-", "kept")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--max-pages=1", "--data=.", "--output=-")...).want(t,
+		command.ExitStopped, `"url":"http://shop.example/"`)
+	if text, err := os.ReadFile("-"); err != nil || string(text) != "kept" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // --fresh finds out that the output cannot be written before it moves the old crawl.
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
@@ -83,6 +95,9 @@ func TestFreshWithBadOutput(t *testing.T) {
 		command.ExitUsage, "cannot open the output")
 	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t,
 		command.ExitUsage, "is a file of the crawl's own state")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--warc",
+		filepath.Join(v.DataDir(), datadir.LedgerDir))...).want(t,
+		command.ExitUsage, "--warc: ", "is a file of the crawl's own state")
 	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
 	}

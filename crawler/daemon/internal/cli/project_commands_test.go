@@ -171,7 +171,7 @@ func TestCheck(t *testing.T) {
 	writeFile(t, "conf/more.txt", "http://shop.example/a\nhttp://shop.example/b\n")
 	writeFile(t, "conf/bad.yaml", "agent: {product: my bot}\nseed: [http://shop.example/]\nlimits: {pages: -1}\n")
 	writeFile(t, "conf/named.yaml", contact+"seed_files: [none.txt]\n"+
-		"output: {ledger_key: key.pem, jsonl: frontier.db}\n")
+		"output: {ledger_key: key.pem, jsonl: frontier.db, warc: ledger}\n")
 
 	runCommand(t, "check", "conf/good.yaml").want(t, command.ExitDone, `conf/good.yaml: valid
   agent   examplebot/1 (+mailto:bot@example.com)
@@ -188,12 +188,17 @@ func TestCheck(t *testing.T) {
 		"\nconf/bad.yaml:2:1: unknown field \"seed\"; did you mean seeds?\n",
 		"\nconf/bad.yaml:3:17: limits.pages: -1 is out of range"}
 	runCommand(t, "crawl", "-c", "conf/bad.yaml").want(t, command.ExitUsage, bad...)
+	// URLs of the command line come before the seeds of the file, one of which has no valid value.
+	writeFile(t, "conf/seeds.yaml", contact+"seeds: [http://shop.example/, [x]]\n")
+	runCommand(t, "crawl", "-c", "conf/seeds.yaml", "http://b.example/").want(t, command.ExitUsage,
+		"decorum: conf/seeds.yaml:2:31: seeds[1]: expected a single value, found a list")
 	both := runCommand(t, "check", "conf/bad.yaml", "conf/good.yaml", "conf/none.yaml")
 	both.want(t, command.ExitUsage, append(bad, "cannot read the project file: open conf/none.yaml")...)
 	both.want(t, command.ExitUsage, "conf/good.yaml: valid\n")
 	runCommand(t, "check", "conf/named.yaml").want(t, command.ExitUsage,
 		"conf/named.yaml: cannot read the seeds: open conf/none.txt", "conf/named.yaml: output.ledger_key: ",
-		"conf/named.yaml: output.jsonl: decorum-data/frontier.db is a file of the crawl's own state")
+		"conf/named.yaml: output.jsonl: decorum-data/frontier.db is a file of the crawl's own state",
+		"conf/named.yaml: output.warc: decorum-data/ledger is a file of the crawl's own state")
 	runCommand(t, "check").want(t, command.ExitUsage, "name project files, or print the schema with --schema")
 	if _, err := os.Stat("decorum-data"); err == nil {
 		t.Error("decorum check makes a data directory")

@@ -151,7 +151,7 @@ func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
 	} else if dir.IsOwnStateFile(cfg.JSONLPath) {
 		return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", cfg.JSONLPath)
 	}
-	if !dir.Contains(file.JSONLPath) {
+	if cfg.JSONLPath == "-" || !dir.Contains(file.JSONLPath) {
 		if out, err = OpenJSONLRecorder(file); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 	"github.com/decorum-crawler/decorum/storage/warc"
@@ -44,6 +45,9 @@ type Outputs struct {
 // Open opens the outputs of a crawl, and repairs the ends of files that a crash has left. The caller has
 // locked cfg.StateDir, and must call Close.
 func Open(cfg Config) (o Outputs, err error) {
+	if cfg.WARC != nil && cfg.StateDir.IsOwnStateFile(cfg.WARC.Dir) {
+		return o, usage.Errorf("--warc: %s is a file of the crawl's own state; name another directory", cfg.WARC.Dir)
+	}
 	if o.JSONL, err = openJSONLAndMoveOldIfFresh(&cfg); err != nil {
 		return Outputs{}, err
 	}

@@ -104,17 +104,22 @@ func checkFile(env *command.Env, file string) (*reporttext.Builder, error) {
 }
 
 // checkNamedFiles returns the errors, nil ones among them, of the files that p names, except seed files:
-// keys, passwords, certificates and the output. One is for a project that --resume could not read.
+// keys, passwords, certificates and the outputs. One is for a project that --resume could not read.
 func checkNamedFiles(p *project.Project) []error {
 	_, keysErr := p.Agent.Signature.ReadKeys(os.Open)
 	_, ledgerKeyErr := engine.NewSinksConfig(p, nil)
 	_, redisErr := datadir.RedisOptions(&p.Store.Redis, os.Open)
 	_, encodeErr := datadir.EncodeProject(*p)
-	var outputErr error
-	if p.Output.JSONL != "" && datadir.StateDir(p.Store.Path).IsOwnStateFile(p.Output.JSONL) {
-		outputErr = usage.Errorf("output.jsonl: %s is a file of the crawl's own state; name another", p.Output.JSONL)
+	errs := []error{keysErr, redisErr, ledgerKeyErr, encodeErr}
+	for _, output := range []struct{ field, path string }{
+		{"output.jsonl", p.Output.JSONL}, {"output.warc", p.Output.WARCDir},
+	} {
+		if output.path != "" && datadir.StateDir(p.Store.Path).IsOwnStateFile(output.path) {
+			errs = append(errs, usage.Errorf("%s: %s is a file of the crawl's own state; name another",
+				output.field, output.path))
+		}
 	}
-	return []error{keysErr, redisErr, ledgerKeyErr, encodeErr, outputErr}
+	return errs
 }
 
 // maxListedSeeds is how many seeds the summary shows.
