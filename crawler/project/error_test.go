@@ -94,7 +94,7 @@ politeness:
 			`p.yaml:2:1: agent.contact: contact is required`,
 			`p.yaml:2:18: agent.product: "…" is not a product token`,
 			`p.yaml:3:31: seeds[1]: "…" is not a URL`,
-			`p.yaml:5:11: scope.within: "…" is not one of origin, host, domain, any; did you mean host?`,
+			`p.yaml:5:11: scope.within: "…" is not one of path, origin, host, domain, any; did you mean host?`,
 			`p.yaml:6:3: unknown field "…"; did you mean scope.max_depth?`,
 			`p.yaml:7:19: robots.dialect: "…" is not one of google, yandex, google-oss; did you mean yandex?`,
 			`p.yaml:7:32: robots.meta: "…" is neither true nor false`,

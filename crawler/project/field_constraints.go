@@ -21,7 +21,7 @@ type choiceField struct {
 // choiceFields lists the fields of a few words each.
 var choiceFields = []choiceField{
 	{"agent.signature.agent_form", []string{"dictionary", "string"}},
-	{"scope.within", []string{"origin", "host", "domain", "any"}},
+	{"scope.within", []string{"path", "origin", "host", "domain", "any"}},
 	{"robots.dialect", []string{"google", "yandex", "google-oss"}},
 	{"robots.purpose", []string{"search", "ai-input", "ai-train", "archive"}},
 	{"revisit.mode", []string{"none", "interval", "adaptive"}},

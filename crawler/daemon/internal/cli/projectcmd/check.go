@@ -190,7 +190,8 @@ func seedsText(s seedSummary) string {
 
 // scopeText returns the row "scope".
 func scopeText(s *project.ScopeSettings) string {
-	reach := map[string]string{"origin": "the origins of the seeds", "host": "the hosts of the seeds",
+	reach := map[string]string{"path": "the directories of the seeds",
+		"origin": "the origins of the seeds", "host": "the hosts of the seeds",
 		"domain": "the domains of the seeds", "any": "every host"}[s.ScopeMode]
 	parts := []string{reach, fmt.Sprintf("%s deep", counted(s.MaxDepth, "link"))}
 	if s.MaxDepth == 0 {
