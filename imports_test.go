@@ -155,7 +155,7 @@ var allowedImports = map[string][]string{
 	"crawler/daemon/internal/cli/manpage": {},
 	"crawler/daemon/internal/cli/projectcmd": {".", "crawler/daemon/internal/cli/command",
 		"crawler/daemon/internal/cli/reporttext", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine",
-		"crawler/project", "internal/plaintext", "internal/usage"},
+		"crawler/project", "internal/inputfile", "internal/plaintext", "internal/usage"},
 	"crawler/daemon/internal/cli/daemonctl": {"crawler/daemon/api", "crawler/daemon/internal/cli/command",
 		"crawler/daemon/internal/cli/crawlaccess", "crawler/daemon/internal/cli/reporttext",
 		"crawler/daemon/internal/inspect", "crawler/daemon/internal/server", "crawler/daemon/internal/supervisor",

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -113,9 +112,6 @@ func (s *crawlOptions) loadProject(urls []string) (*project.File, error) {
 	d, err := s.loadBaseProject()
 	if err != nil {
 		return nil, err
-	}
-	if file := &d.Fetch.CAFile; s.configFile != "" && *file != "" && !filepath.IsAbs(*file) {
-		*file = filepath.Join(filepath.Dir(s.configFile), *file)
 	}
 	if err := project.ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func TestCheck(t *testing.T) {
 	writeFile(t, "conf/more.txt", "http://shop.example/a\nhttp://shop.example/b\n")
 	writeFile(t, "conf/bad.yaml", "agent: {product: my bot}\nseed: [http://shop.example/]\nlimits: {pages: -1}\n")
 	writeFile(t, "conf/named.yaml", contact+"seed_files: [none.txt]\n"+
-		"output: {ledger_key: key.pem, jsonl: frontier.db, warc: ledger}\n")
+		"output: {ledger_key: key.pem, jsonl: frontier.db, warc: ledger}\nfetch: {ca_file: none.pem}\n")
 
 	runCommand(t, "check", "conf/good.yaml").want(t, command.ExitDone, `conf/good.yaml: valid
   agent   examplebot/1 (+mailto:bot@example.com)
@@ -197,6 +197,7 @@ func TestCheck(t *testing.T) {
 	both.want(t, command.ExitUsage, "conf/good.yaml: valid\n")
 	runCommand(t, "check", "conf/named.yaml").want(t, command.ExitUsage,
 		"conf/named.yaml: cannot read the seeds: open conf/none.txt", "conf/named.yaml: output.ledger_key: ",
+		"conf/named.yaml: fetch.ca_file: ",
 		"conf/named.yaml: output.jsonl: decorum-data/frontier.db is a file of the crawl's own state",
 		"conf/named.yaml: output.warc: decorum-data/ledger is a file of the crawl's own state")
 	runCommand(t, "check").want(t, command.ExitUsage, "name project files, or print the schema with --schema")

@@ -1,6 +1,7 @@
 package projectcmd
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -111,6 +113,11 @@ func checkNamedFiles(p *project.Project) []error {
 	_, redisErr := datadir.RedisOptions(&p.Store.Redis, os.Open)
 	_, encodeErr := datadir.EncodeProject(*p)
 	errs := []error{keysErr, redisErr, ledgerKeyErr, encodeErr}
+	if p.Fetch.CAFile != "" {
+		if err := inputfile.AddCertificates(os.Open, p.Fetch.CAFile, x509.NewCertPool()); err != nil {
+			errs = append(errs, usage.Errorf("fetch.ca_file: %w", err))
+		}
+	}
 	for _, output := range []struct{ field, path string }{
 		{"output.jsonl", p.Output.JSONL}, {"output.warc", p.Output.WARCDir},
 	} {
