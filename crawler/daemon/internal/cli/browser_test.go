@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -306,6 +307,7 @@ func (o *browserUser) browseProject() {
 	o.navigate("/projects/" + o.project)
 	o.waitFor(`document.querySelectorAll(".hosts tbody tr").length == 2`)
 	o.captureScreenshot("project")
+	o.checkValuesStayTogether("project")
 	o.run(chromedp.KeyEvent("?"))
 	o.waitFor(`document.getElementById("keys").open`)
 	o.run(chromedp.KeyEvent("\x1b"))
@@ -392,10 +394,38 @@ func (o *browserUser) visitOtherPages() {
 		"audit": "/audit", "bot": "/bot"} {
 		o.navigate(path)
 		o.captureScreenshot(name)
+		o.checkValuesStayTogether(name)
+	}
+	o.navigate("/new")
+	if height := evaluate[float64](o, `document.querySelector("textarea").getBoundingClientRect().top -
+		document.querySelector("label:has(textarea)").getBoundingClientRect().top`); height > 30 {
+		o.t.Errorf("the label of the project file is %v px high, more than a line", height)
 	}
 	o.navigate("/audit")
+	at := evaluate[string](o, `document.querySelector("tbody td").innerText`)
+	if !regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\s+(now|.* ago)$`).MatchString(at) {
+		o.t.Errorf("the audit shows the time %q; want the exact time, and how long ago it was", at)
+	}
 	if text := evaluate[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") ||
 		!strings.Contains(text, "browser") {
 		o.t.Errorf("the audit log lacks the caller or the reason of the brake: %s", text)
+	}
+}
+
+// checkValuesStayTogether checks the cells of the page's tables: the parts of a value are next to each
+// other, and where rows are cards, a value ends at the right edge.
+func (o *browserUser) checkValuesStayTogether(page string) {
+	o.t.Helper()
+	const spreadCells = `[...document.querySelectorAll(".cards td[data-label]:not(.url)")].filter((cell) => {
+		const range = document.createRange();
+		range.selectNodeContents(cell);
+		const parts = [...range.getClientRects()].filter((r) => r.width > 0).sort((a, b) => a.left - b.left);
+		const edge = (box) => box.right - parseFloat(getComputedStyle(cell).paddingRight);
+		return parts.some((r, i) => i > 0 && Math.abs(r.bottom - parts[i - 1].bottom) < 8 && r.left - parts[i - 1].right > 12) ||
+			getComputedStyle(cell).textAlign == "right" && parts.length > 0 &&
+				edge(cell.getBoundingClientRect()) - Math.max(...parts.map((r) => r.right)) > 12;
+	}).map((cell) => cell.dataset.label + ": " + cell.innerText)`
+	if spread := evaluate[[]string](o, spreadCells); len(spread) > 0 {
+		o.t.Errorf("%s: these values are spread over their row: %q", page, spread)
 	}
 }

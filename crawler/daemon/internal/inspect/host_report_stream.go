@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -61,19 +62,34 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 func (q *Inspector) ReadHost(
 	ctx context.Context, origins []decorum.Origin, withParked bool,
 ) (h *HostReport, err error) {
-	// Add up the origins that the store still has.
+	// Add up the origins that the store still has, without those that only hold notes about the host.
+	var noteHolders []storage.OriginInfo
+	add := func(o *storage.OriginInfo) {
+		if h == nil {
+			h = q.newHostReport(o.Origin.Host(), &o.HostState)
+		}
+		h.addOrigin(o, q.AsOf)
+	}
 	for _, name := range origins {
 		o, isKnown, err := q.FrontierStore.Origin(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if !isKnown {
-			continue
+		onlyNotes, err := q.holdsOnlyNotes(ctx, &o)
+		switch {
+		case err != nil:
+			return nil, err
+		case isKnown && onlyNotes:
+			noteHolders = append(noteHolders, o)
+		case isKnown:
+			add(&o)
 		}
+	}
+	// A host is reported even if it has nothing but notes.
+	for i := range noteHolders {
 		if h == nil {
-			h = q.newHostReport(name.Host(), &o.HostState)
+			add(&noteHolders[i])
 		}
-		h.addOrigin(&o, q.AsOf)
 	}
 	if h == nil {
 		return nil, nil
@@ -88,6 +104,17 @@ func (q *Inspector) ReadHost(
 	}
 	q.completeHostReport(h)
 	return h, nil
+}
+
+// holdsOnlyNotes reports whether the crawl never had a URL of origin o and never fetched its robots.txt.
+// The store has such an origin if the site is on another port: notes about a host are kept at its http
+// origin.
+func (q *Inspector) holdsOnlyNotes(ctx context.Context, o *storage.OriginInfo) (bool, error) {
+	if o.SeenURLs+o.QueuedURLs+o.LeasedURLs+o.AwaitingRevisit+o.ParkedURLs > 0 {
+		return false, nil
+	}
+	status, err := q.Gate.LastFetchSummary(ctx, o.Origin)
+	return err == nil && status.Outcome == gate.OutcomeUnknown, err
 }
 
 // completeHostReport sets the fields of h that depend on all origins of the host.

@@ -140,7 +140,7 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 			return err
 		}
 		d.ActiveVisits = slices.DeleteFunc(visits, func(v api.ActiveVisit) bool { return v.Host != canonical })
-		for _, o := range origins[:min(len(origins), maxRobotsFiles)] {
+		for _, o := range h.OriginList[:min(len(h.OriginList), maxRobotsFiles)] {
 			f, err := q.RobotsFileInfo(ctx, o)
 			if err != nil {
 				return err

@@ -46,6 +46,32 @@ func problemStatus(err error) int {
 	return 0
 }
 
+// The notes about a host are kept at its http origin. That origin is no origin of a site on another port.
+func TestSiteOnAnotherPortHasOneOrigin(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, crawltest.Site{Host: "port.example",
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+			Response: crawltest.Text("User-agent: *\nCrawl-delay: 0.02\n"), CrawlDelay: 20 * time.Millisecond}),
+		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("home"))}})
+	f.start(true)
+	f.PutProjectFile("port", f.ProjectYAML("http://port.example:8080/", daemontest.NoDelayYAML))
+	f.ReloadAndFind("port")
+	f.WaitForState("port", api.StateDone)
+	d, err := f.HostDetail(t.Context(), "port", "port.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const origin = "http://port.example:8080"
+	if d.CrawlDelay == 0 {
+		t.Fatal("the host has no Crawl-delay, so that no note about it is kept")
+	}
+	if !slices.Equal(d.Origins, []string{origin}) || len(d.RobotsFiles) != 1 || d.RobotsFiles[0].Origin != origin ||
+		d.RobotsOutcome != "rules" {
+		t.Errorf("origins %q, robots.txt %s of %+v; want %s with rules", d.Origins, d.RobotsOutcome, d.RobotsFiles,
+			origin)
+	}
+}
+
 // A daemon answers queries about a running, a paused and a stopped project as the commands do.
 func TestServeAnswers(t *testing.T) {
 	t.Parallel()
