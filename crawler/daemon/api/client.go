@@ -31,11 +31,22 @@ type Client struct {
 	Server string       // as http://127.0.0.1:8470
 	Token  string       // of a role that may make the calls; empty: HTTP connects to the daemon's socket
 	HTTP   *http.Client // nil: http.DefaultClient
+	Reason string       // recorded in the audit with calls that change something; empty: none
 }
 
 // Projects returns all projects.
 func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
 	return all, c.getJSON(ctx, projectsPath, &all)
+}
+
+// Project returns one project.
+func (c *Client) Project(ctx context.Context, name string) (p *Project, err error) {
+	return p, c.getJSON(ctx, projectsPath+"/"+url.PathEscape(name), &p)
+}
+
+// ReloadProjects reads all project files again, and returns one result for each.
+func (c *Client) ReloadProjects(ctx context.Context) (all []ProjectReloadResult, err error) {
+	return all, c.sendRequest(ctx, http.MethodPost, reloadPath, nil, nil, &all)
 }
 
 // PutProject creates a project from the text of its file, or changes it.
@@ -118,6 +129,9 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte,
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if c.Reason != "" {
+		r.Header.Set(reasonHeader, c.Reason)
 	}
 	maps.Copy(r.Header, header)
 	if c.Token != "" {

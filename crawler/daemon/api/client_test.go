@@ -35,6 +35,12 @@ func TestClient(t *testing.T) {
 	if err := c.ControlProject(ctx, "books", ActionPause); err != nil {
 		t.Error(err)
 	}
+	if p, err := c.Project(ctx, "books"); err != nil || p.State != StateRunning {
+		t.Errorf("project %+v, %v", p, err)
+	}
+	if all, err := c.ReloadProjects(ctx); err != nil || len(all) != 1 || all[0].Outcome == "" {
+		t.Errorf("reload %+v, %v", all, err)
+	}
 	b, err := c.SetBrake(ctx, "example.com", BrakeRequest{Delay: Milliseconds(time.Minute), Reason: "asked to",
 		Duration: Milliseconds(time.Hour)})
 	if err != nil || b.Host != "example.com" || b.By != "operator" || b.Expires.Sub(b.Since) != time.Hour {
@@ -47,11 +53,18 @@ func TestClient(t *testing.T) {
 		t.Error(err)
 	}
 	if calls, want := d.recordedCalls(), []string{"hosts shop set aside queued", "put books seeds: []", "pause books",
-		"brake example.com", "lift example.com"}; !slices.Equal(calls, want) {
+		"reload", "brake example.com", "lift example.com"}; !slices.Equal(calls, want) {
 		t.Errorf("the daemon did %q, want %q", calls, want)
 	}
 	var page AuditPage
 	if err := c.getJSON(ctx, "/api/v1/audit", &page); err != nil || page.Entries[0].Reason != "they say so" {
+		t.Errorf("the newest audit page is %+v, %v", page, err)
+	}
+	c.Reason = "of the client"
+	if err := c.ControlProject(ctx, "books", ActionStart); err != nil {
+		t.Error(err)
+	}
+	if err := c.getJSON(ctx, "/api/v1/audit", &page); err != nil || page.Entries[0].Reason != c.Reason {
 		t.Errorf("the newest audit page is %+v, %v", page, err)
 	}
 }

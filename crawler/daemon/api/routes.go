@@ -74,6 +74,7 @@ const (
 	projectsPath       = "/api/v1/projects"
 	projectPathPattern = projectsPath + "/{project}"
 	brakesPath         = "/api/v1/brakes"
+	reloadPath         = "/api/v1/reload"
 )
 
 // routes is the table of the API's routes. A route with the method GET changes nothing; every
@@ -197,7 +198,7 @@ var routes = []route{
 		responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
 	{method: "DELETE", path: brakesPath + "/{host}", operationID: "liftBrake", role: RoleOperate,
 		summary: "Lift a brake", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
-	{method: "POST", path: "/api/v1/reload", operationID: "reload", role: RoleOperate,
+	{method: "POST", path: reloadPath, operationID: "reload", role: RoleOperate,
 		summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes,
 		responseBodyPrototype: []ProjectReloadResult(nil), handle: (*Server).reloadProjects},
 	{method: "GET", path: "/api/v1/audit", operationID: "audit", role: RoleRead,

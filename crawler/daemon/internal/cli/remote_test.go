@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -93,6 +94,58 @@ func TestBrakeCommand(t *testing.T) {
 	pages := f.GetProject("a").Stats.Pages
 	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, command.ExitDone, "no brake now")
 	daemontest.WaitUntil(t, "a is visited again", func() bool { return f.GetProject("a").Stats.Pages > pages })
+}
+
+// TestControlCommands starts, pauses, stops and reloads projects of a daemon, which the commands find by its
+// data directory, or by that of a project.
+func TestControlCommands(t *testing.T) {
+	t.Parallel()
+	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}",
+		"scope: {max_depth: 2000}"))
+	f.PutProjectFile("b", f.ProjectYAML("http://a.example/0"))
+	f.Start(false)
+	f.serveSocket()
+	data := "--data=" + string(f.Supervisor.DataDir)
+	run := func(code int, commandLine string, says ...string) {
+		t.Helper()
+		runCommand(t, append(strings.Fields(commandLine), data)...).want(t, code, says...)
+	}
+	run(command.ExitUsage, "start a c", `the daemon has no project "c"; it has a, b`)
+	if s := f.GetProject("a").State; s != api.StateStopped {
+		t.Errorf("with the wrong name of another project, a is %s; want stopped", s)
+	}
+	run(command.ExitUsage, "pause", "requires at least 1 arg")
+	run(command.ExitDone, "start a", "a: running")
+	f.WaitForState("a", api.StateRunning)
+	run(command.ExitFailed, "pause b a", "b is stopped: only a running project can pause", "a: paus")
+	f.WaitForState("a", api.StatePaused)
+	data = "--data=" + f.Supervisor.DataDir.Path(filepath.Join(datadir.ProjectsDir, "a"))
+	run(command.ExitDone, "start a", "a: running")
+	run(command.ExitDone, "top", ">  a")
+	run(command.ExitDone, "stop a --reason maintenance", "a: ")
+	f.WaitForState("a", api.StateStopped)
+	if audit, err := os.ReadFile(f.Supervisor.DataDir.Path(datadir.AuditFile)); err != nil ||
+		!strings.Contains(string(audit), `"reason":"maintenance"`) {
+		t.Errorf("the audit has %s, %v; want the reason of the last command", audit, err)
+	}
+	run(command.ExitDone, "reload", "a: unchanged", "b: unchanged")
+	f.PutProjectFile("b", "whither: there\n")
+	f.PutProjectFile("c", f.ProjectYAML("http://a.example/0"))
+	run(command.ExitDone, "reload c", "c: ") // new, unless the daemon has read the file already
+	run(command.ExitUsage, "reload", "b: refused: ", "b.yaml:1:1: unknown field", "project files refused: 1")
+	run(command.ExitUsage, "reload d", `the daemon has no project "d"; it has a, b, c`)
+}
+
+// A crawl in the foreground is no daemon, although its directory has a socket as well.
+func TestControlCommandOfForegroundCrawl(t *testing.T) {
+	dir := datadir.StateDir(t.TempDir())
+	l, err := lockUntilEnd(t, dir).ListenSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	runCommand(t, "stop", "a", "--data", string(dir)).want(t, command.ExitUsage, "a crawl in the foreground")
 }
 
 func TestBrakeCommandIsRefused(t *testing.T) {

@@ -117,6 +117,7 @@ func (a *program) newRootCommand() *cobra.Command {
 		robotstools.NewSitemapCommand(&a.Env),
 		a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env),
 		a.newIdentityCommand(), a.newVersionCommand(), newManCommand())
+	root.AddCommand(daemonctl.NewControlCommands(&a.Env)...)
 	root.Example = `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`

@@ -20,6 +20,7 @@ type DirectoryLock struct {
 	// staleSocket is a socket outside of the directory that a killed process may have left.
 	staleSocket string
 	socket      string // the path of the socket that ListenSocket has created; empty: none
+	url         string // of RecordDaemonURL
 }
 
 // Close removes the socket and unlocks the directory. A socket that cannot be removed is replaced by the
@@ -50,8 +51,7 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", dirDescription, err), f.Close())
 	case !acquired:
-		holder, _ := readLockFile(f)
-		return nil, errors.Join(newDirectoryInUseError(holder, root, flag), f.Close())
+		return nil, errors.Join(newDirectoryInUseError(readLockFile(f).holder, root, flag), f.Close())
 	}
 	acquired, err := h.tryLockDir(root, lockedDir)
 	if err != nil {
@@ -61,7 +61,7 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
 	// Remember the socket of the previous holder before replacing the text of the file.
-	_, h.staleSocket = readLockFile(f)
+	h.staleSocket = readLockFile(f).socket
 	h.writeHolder("")
 	return h, nil
 }
@@ -126,30 +126,54 @@ func (d StateDir) WasUsedButIsIdle() bool {
 	return err == nil && info.Mode().IsRegular() && hasFileLocks && !d.IsInUse()
 }
 
-// writeHolder writes into the lock file the ID of this process and, if socket is not empty, the path of
-// its socket, one per line. It ignores errors. After one, on a full disk for example, messages do not name
-// the process, and other processes do not find a socket outside of the directory.
-func (h *DirectoryLock) writeHolder(socket string) {
-	text := fmt.Sprintf("%d\n", os.Getpid())
-	if socket != "" {
-		text += socket + "\n"
+// RecordDaemonURL records the URL of the API of the daemon that holds the lock, for commands that cannot
+// use its socket.
+func (h *DirectoryLock) RecordDaemonURL(url string) {
+	socket := h.socket
+	if socket == h.stateDir.Path(SocketFile) {
+		socket = ""
 	}
+	h.url = url
+	h.writeHolder(socket)
+}
+
+// DaemonURL returns the URL of the API of the daemon that runs in the directory, or "" if it is unknown.
+func (d StateDir) DaemonURL() string {
+	f, err := os.Open(d.Path(LockFile))
+	if err != nil || !d.IsInUse() { // the daemon was killed, and another user may listen at its address since
+		return ""
+	}
+	defer f.Close()
+	return readLockFile(f).url
+}
+
+// writeHolder writes into the lock file the ID of this process, the path of its socket if that is outside
+// of the directory, and the URL of its API, one per line. It ignores errors. After one, on a full disk for
+// example, messages do not name the process, and other processes find neither the socket nor the URL.
+func (h *DirectoryLock) writeHolder(socket string) {
+	text := strings.TrimRight(fmt.Sprintf("%d\n%s\n%s", os.Getpid(), socket, h.url), "\n") + "\n"
 	if h.lockFile.Truncate(0) == nil {
 		_, _ = h.lockFile.WriteAt([]byte(text), 0)
 	}
 }
 
-// readLockFile returns a description of the process that holds a lock file, and the path of its socket. The
-// path is empty if the file names no socket.
-func readLockFile(f *os.File) (holder, socket string) {
-	text, _ := io.ReadAll(io.NewSectionReader(f, 0, maxLockFileBytes))
-	pidText, rest, _ := strings.Cut(string(text), "\n")
-	socket, _, _ = strings.Cut(rest, "\n")
-	if pid, err := strconv.Atoi(strings.TrimSpace(pidText)); err == nil {
-		return fmt.Sprintf("process %d", pid), socket
-	}
-	return "another process", socket
+// A lockFileText is what a lock file says about the process that holds it. Empty fields are unknown.
+type lockFileText struct {
+	holder string // describes the process
+	socket string // the path of its socket, if that is outside of the directory
+	url    string // of its API
 }
 
-// maxLockFileBytes limits how much of a lock file is read. It is enough for a number and a path.
+// readLockFile returns the contents of a lock file.
+func readLockFile(f *os.File) lockFileText {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, maxLockFileBytes))
+	lines := append(strings.Split(string(text), "\n"), "", "")
+	t := lockFileText{holder: "another process", socket: lines[1], url: lines[2]}
+	if pid, err := strconv.Atoi(strings.TrimSpace(lines[0])); err == nil {
+		t.holder = fmt.Sprintf("process %d", pid)
+	}
+	return t
+}
+
+// maxLockFileBytes limits how much of a lock file is read. It is enough for a number, a path and a URL.
 const maxLockFileBytes = 5000

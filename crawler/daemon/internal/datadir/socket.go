@@ -122,7 +122,7 @@ func (d StateDir) socketPath() string {
 	f, err := os.Open(d.Path(LockFile))
 	if err == nil {
 		defer f.Close()
-		if _, socket := readLockFile(f); socket != "" {
+		if socket := readLockFile(f).socket; socket != "" {
 			return socket
 		}
 	}

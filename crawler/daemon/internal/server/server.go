@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
@@ -79,7 +80,20 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 		// space for one.
 		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
+	d.RecordDaemonURL(g.localURL())
 	return nil
+}
+
+// localURL returns the URL of the API for programs of this machine.
+func (g *Server) localURL() string {
+	scheme, addr := "http", g.APIListener.Addr().String()
+	if g.tlsConfig != nil {
+		scheme = "https"
+	}
+	if tcp, ok := g.APIListener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		addr = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return scheme + "://" + addr
 }
 
 // Serve answers requests on all listeners until ctx is done. It returns when the goroutines that it

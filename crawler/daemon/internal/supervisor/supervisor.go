@@ -199,6 +199,9 @@ func (s *Supervisor) ListenSocket(ctx context.Context) (net.Listener, error) {
 	return s.directoryLock.ListenSocket(ctx)
 }
 
+// RecordDaemonURL records the URL of the daemon's API in DataDir, for commands that cannot use the socket.
+func (s *Supervisor) RecordDaemonURL(url string) { s.directoryLock.RecordDaemonURL(url) }
+
 // Close stops all projects, waits until their active visits are finished, and closes their stores.
 // The desired states stay recorded, so that the next daemon resumes what ran.
 func (s *Supervisor) Close() (err error) {

@@ -46,7 +46,7 @@ func TestWithoutSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +71,14 @@ func TestWithoutSocket(t *testing.T) {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
 		}
 	}
+	// The daemon has recorded its address, which is then used instead of the default one. The flag
+	// --server overrides it.
+	const daemonURL = "http://127.0.0.1:2"
+	lock.RecordDaemonURL(daemonURL)
+	r := DaemonFlags{serverURL: tcp, DataDir: string(dir), flagSet: newDaemonFlagSet()}
+	if c, err := r.NewClient(t.Context()); err != nil || c.Server != daemonURL || c.Token != "secret" {
+		t.Errorf("the client is %+v, %v; want one that calls %s", c, err, daemonURL)
+	}
 	l, err := lock.ListenSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +90,19 @@ func TestWithoutSocket(t *testing.T) {
 		if err := fs.Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := r.NewClient(t.Context()); err != nil || c.Token != "secret" {
+		c, err := r.NewClient(t.Context())
+		if err != nil || c.Token != "secret" {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", flag, c, err)
+		} else if want := map[bool]string{true: tcp, false: daemonURL}[fs.Changed("server")]; c.Server != want {
+			t.Errorf("%s: the client calls %s, want %s", flag, c.Server, want)
 		}
+	}
+	// A killed daemon has left its address: another user may listen there since.
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if u := dir.DaemonURL(); u != "" {
+		t.Errorf("without a daemon, its address is %s; want none", u)
 	}
 }
 

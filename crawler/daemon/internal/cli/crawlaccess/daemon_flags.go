@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -36,7 +35,7 @@ type DaemonFlags struct {
 func (r *DaemonFlags) AddFlags(fs *pflag.FlagSet) {
 	r.flagSet = fs
 	fs.StringVar(&r.serverURL, "server", defaultServer,
-		"call the daemon at `URL`; without this flag and --token-file, try the socket DIR/socket first")
+		"call the daemon at `URL` instead of the one that runs in --data")
 	command.AddDataFlag(fs, &r.DataDir)
 	fs.StringVar(&r.tokenFile, "token-file", "", "read the token from `FILE` (default DIR/token)")
 }
@@ -49,11 +48,17 @@ const defaultServer = "http://127.0.0.1:8470"
 const clientTimeout = 30 * time.Second
 
 // NewClient returns a client of the selected daemon: through the socket of the data directory if no
-// flag names an address and a process listens there, else through its address, with its token.
+// flag names an address and a process listens there, else through its address, with its token. The
+// data directory may be that of one of the daemon's projects.
 func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
-	if dir := datadir.StateDir(r.DataDir); !r.isExplicit() {
+	dir := r.daemonDir()
+	if !r.isExplicit() {
 		if c := r.newSocketClientIfListening(ctx, dir); c != nil {
 			c.HTTP.Timeout = clientTimeout
+			if !dir.IsDaemonDir() {
+				return nil, usage.Errorf("%s is the data directory of a crawl in the foreground, not of a daemon: "+
+					"Ctrl-C or SIGTERM stops it, and decorum crawl --resume continues it", dir)
+			}
 			return c, nil
 		}
 		if dir.WasUsedButIsIdle() {
@@ -65,23 +70,37 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	}
 	// An address needs a token, which the socket does not.
 	r.dialedAddress = r.serverURL
-	u, err := url.Parse(r.serverURL)
+	if !r.hasFlag("server") {
+		r.dialedAddress = cmp.Or(dir.DaemonURL(), r.serverURL)
+	}
+	u, err := url.Parse(r.dialedAddress)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usage.Errorf("--server: %q is not a URL such as http://127.0.0.1:8470", r.serverURL)
 	}
-	token, err := inputfile.ReadSmall(os.Open, cmp.Or(r.tokenFile, filepath.Join(r.DataDir, "token")))
+	token, err := inputfile.ReadSmall(os.Open, cmp.Or(r.tokenFile, dir.Path("token")))
 	if err != nil {
 		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the "+
 			"daemon's data directory with --data", err)
 	}
-	return &api.Client{Server: r.serverURL, Token: strings.TrimSpace(string(token)),
+	return &api.Client{Server: r.dialedAddress, Token: strings.TrimSpace(string(token)),
 		HTTP: &http.Client{Timeout: clientTimeout}}, nil
+}
+
+// daemonDir returns the data directory, or that of the daemon to which it belongs if it is the directory
+// of a project.
+func (r *DaemonFlags) daemonDir() datadir.StateDir {
+	dir := datadir.StateDir(r.DataDir)
+	daemon, _ := dir.DaemonProject()
+	return cmp.Or(daemon, dir)
 }
 
 // isExplicit reports whether the flags name the daemon's address or its token.
 func (r *DaemonFlags) isExplicit() bool {
-	return r.flagSet == nil || r.flagSet.Changed("server") || r.flagSet.Changed("token-file")
+	return r.hasFlag("server") || r.hasFlag("token-file")
 }
+
+// hasFlag reports whether the command line has the flag name.
+func (r *DaemonFlags) hasFlag(name string) bool { return r.flagSet == nil || r.flagSet.Changed(name) }
 
 // newSocketClientIfListening returns a client that uses the socket of a directory. It returns
 // nil if no process listens there: older daemons have no socket, and some directories cannot

@@ -1,7 +1,9 @@
 // Package daemonctl implements the commands that call a running daemon through its API: decorum
-// brake, and decorum top, which redraws a terminal. They never open the files of a crawl.
+// start, pause, stop, reload and brake, and decorum top, which redraws a terminal. They never open the
+// files of a crawl.
 //
-// Begin reading at NewBrakeCommand in brake.go and NewTopCommand in top.go. Package cli calls them;
+// Begin reading at NewControlCommands in control.go, NewBrakeCommand in brake.go and NewTopCommand in
+// top.go. Package cli calls them;
 // package crawlaccess finds the daemon.
 //
 // decorum top reads keys in a goroutine that ends with the process, because a read from a terminal
