@@ -27,3 +27,11 @@ func ReplaceNonPrintable(text string) string {
 		return r
 	}, text)
 }
+
+// ShellQuote returns name quoted, if necessary, so that a shell reads it as one word.
+func ShellQuote(name string) string {
+	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:+@%=-") == "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}

@@ -19,10 +19,10 @@ project files (--projects) is a project. A change of a project file takes effect
 once, and no visit is lost. An invalid change is not applied: the project continues
 with its old settings, and the log and the API give the reason.
 
-A new file adds a stopped project: start it through the API or the web page, or let
-it start at once with --start-new. After a restart of the daemon, running projects
-continue and paused projects stay paused. All projects share the cached robots.txt
-files and the pace of each host.
+A new file adds a stopped project: start it with decorum start, on the web page or
+through the API, or let it start at once with --start-new. After a restart of the
+daemon, running projects continue and paused projects stay paused. All projects share
+the cached robots.txt files and the pace of each host.
 
 The daemon serves its API and a web page on --listen. Callers need a token: at its
 first start the daemon writes two into the data directory, token for full access and

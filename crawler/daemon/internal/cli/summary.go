@@ -181,13 +181,5 @@ func (j *foregroundRun) resumeCommand() string {
 	if j.Project.Handler != "" {
 		command = "(this program)" // the decorum command lacks its callbacks
 	}
-	return command + " crawl --resume --data " + shellQuote(j.Project.Store.Path)
-}
-
-// shellQuote returns name quoted, if necessary, so that a shell reads it as one word.
-func shellQuote(name string) string {
-	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:+@%=-") == "" {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	return command + " crawl --resume --data " + plaintext.ShellQuote(j.Project.Store.Path)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // ReloadProjects reads all project files again, applies those that changed, and returns one result
@@ -41,21 +42,33 @@ func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 // reloadProject applies the present file of a project, and returns what changed. It adds a runner for
 // a project that has none. The caller holds s.projectFilesMu.
 func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
-	r, err := s.runners.find(name)
-	if err == nil {
-		return s.reloadProjectFile(r)
-	}
 	// Set up a new project completely before its goroutine starts.
-	r = s.newProjectRunner(name)
-	result := s.reloadProjectFile(r)
-	_, hasDesiredState := s.stateStore.current().DesiredStates[name]
-	if s.startNewProjects && result.Outcome == "new" && !hasDesiredState {
-		if err := r.state.setDesired(api.StateRunning); err != nil {
-			r.env.Log.Error("the new project is not started", "error", err)
-		}
+	r, err := s.runners.find(name)
+	isNew := err != nil
+	if isNew {
+		r = s.newProjectRunner(name)
 	}
-	s.runners.addAndStart(r)
+	result := s.reloadProjectFile(r)
+	if _, hasDesiredState := s.stateStore.current().DesiredStates[name]; result.Outcome == "new" && !hasDesiredState {
+		s.startOrExplainNewProject(r)
+	}
+	if isNew {
+		s.runners.addAndStart(r)
+	}
 	return result
+}
+
+// startOrExplainNewProject starts a project that was never started, if new projects start at once. Otherwise
+// it logs the command that starts the project.
+func (s *Supervisor) startOrExplainNewProject(r *projectRunner) {
+	if !s.startNewProjects {
+		r.env.Log.Info("the new project is stopped until you start it", "command",
+			"decorum start "+r.name+" --data "+plaintext.ShellQuote(string(s.DataDir)))
+		return
+	}
+	if err := r.state.setDesired(api.StateRunning); err != nil {
+		r.env.Log.Error("the new project is not started", "error", err)
+	}
 }
 
 // reloadProjectFile reads the file of a project, and changes the command of its runner if the file, or a

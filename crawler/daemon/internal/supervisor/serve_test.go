@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,6 +99,35 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "shop",
 		datadir.OutputFile)); len(got) != len(daemontest.ShopURLs) {
 		t.Errorf("%d lines of output, want %d", len(got), len(daemontest.ShopURLs))
+	}
+}
+
+// The log says how to start a new project, also one whose first file was invalid. With --start-new such a
+// project starts as soon as its file is valid.
+func TestServeExplainsNewProjects(t *testing.T) {
+	t.Parallel()
+	for _, startNew := range []bool{false, true} {
+		f := newDaemonFixture(t, daemontest.ShopSite())
+		var log bytes.Buffer
+		f.Log = slog.NewTextHandler(&log, nil)
+		f.PutProjectFile("shop", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))
+		f.PutProjectFile("late", "whither: there\n")
+		f.start(startNew)
+		f.PutProjectFile("late", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))
+		f.ReloadAndFind("late")
+		for _, name := range []string{"shop", "late"} {
+			if startNew {
+				f.WaitForState(name, api.StateDone)
+			}
+		}
+		f.Stop()
+		for _, name := range []string{"shop", "late"} {
+			command := "decorum start " + name + " --data " + string(f.Supervisor.DataDir)
+			if strings.Contains(log.String(), command) == startNew {
+				t.Errorf("new projects start at once: %v; the log is\n%s\nof which %q is a part: %v", startNew, &log,
+					command, !startNew)
+			}
+		}
 	}
 }
 
