@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -63,6 +65,85 @@ func authenticateToken(keys []APIKey, token string) (Caller, bool) {
 	return Caller{keys[found].Name, keys[found].Role}, true
 }
 
+// An apiKeySet holds the keys that callers may present. A rotation replaces one of them.
+type apiKeySet struct {
+	rotation sync.Mutex // held during a rotation, so that the file and the set get the keys in one order
+
+	mu      sync.RWMutex // guards keys and changed
+	keys    []APIKey
+	changed chan struct{} // closed at the next rotation
+}
+
+// authenticate returns the caller that a token belongs to, and whether a key of the set has it.
+func (k *apiKeySet) authenticate(token string) (Caller, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return authenticateToken(k.keys, token)
+}
+
+// has reports whether the set has a key with this hash.
+func (k *apiKeySet) has(hash [sha256.Size]byte) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return slices.ContainsFunc(k.keys, func(key APIKey) bool { return key.Hash == hash })
+}
+
+// nextRotation returns a channel that the next rotation closes.
+func (k *apiKeySet) nextRotation() <-chan struct{} {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.changed
+}
+
+// rotate replaces the key that has the name of the key which newKey returns.
+func (k *apiKeySet) rotate(newKey func() (APIKey, error)) error {
+	k.rotation.Lock()
+	defer k.rotation.Unlock()
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.IndexFunc(k.keys, func(old APIKey) bool { return old.Name == key.Name })
+	if i < 0 {
+		return fmt.Errorf("there is no key %s to replace", key.Name)
+	}
+	k.keys = slices.Clone(k.keys)
+	k.keys[i] = key
+	close(k.changed)
+	k.changed = make(chan struct{})
+	return nil
+}
+
+// A TokenRotation is the result of replacing a token. It does not contain the token, because callers with
+// a token of their own may not use another one.
+type TokenRotation struct {
+	Name string `json:"name"` // of the key, as the audit names its holder
+	Role Role   `json:"role"`
+	File string `json:"file"` // holds the new token, on the daemon's machine
+}
+
+// rotateToken replaces a token of the daemon. The old token, and the logins and event streams that it
+// opened, end at once.
+func (s *Server) rotateToken(_ http.ResponseWriter, r *http.Request) (reply, error) {
+	if s.cfg.RotateToken == nil {
+		return reply{}, NotFound("the tokens of this daemon cannot be replaced by a call")
+	}
+	var result TokenRotation
+	err := s.keys.rotate(func() (key APIKey, err error) {
+		key, result.File, err = s.cfg.RotateToken(r.PathValue("token"))
+		result.Name, result.Role = key.Name, key.Role
+		return key, err
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	s.cfg.Log.Info("a token of the API is replaced; the old one is not valid any more", "token", result.Name,
+		"by", CallerFromContext(r.Context()).Name)
+	return reply{body: result}, nil
+}
+
 type callerContextKey struct{}
 
 // CallerFromContext returns the caller of the call that ctx belongs to. It is the zero Caller for a
@@ -86,14 +167,14 @@ func (s *Server) authenticateAndTrustConn(r *http.Request) (c Caller, err error)
 		if !strings.EqualFold(scheme, "Bearer") {
 			return Caller{}, unauthorizedProblem("the scheme of Authorization must be Bearer")
 		}
-		c, ok := authenticateToken(s.cfg.APIKeys, strings.TrimSpace(token))
+		c, ok := s.keys.authenticate(strings.TrimSpace(token))
 		if !ok {
 			return Caller{}, unauthorizedProblem("the token is not valid for this daemon")
 		}
 		return c, nil
 	}
 	if cookie, err := r.Cookie(sessionCookieNameFor(r)); err == nil {
-		return s.sessions.callerOf(cookie.Value), nil
+		return s.sessions.callerOf(cookie.Value, s.keys.has), nil
 	}
 	if isFromSocket(r) {
 		return Caller{Name: SocketCallerName, Role: RoleOperate}, nil

@@ -102,6 +102,11 @@ func (c *Client) LiftBrake(ctx context.Context, host, reason string) error {
 		http.Header{reasonHeader: {reason}}, nil)
 }
 
+// RotateToken replaces a token of the daemon: token or token-read.
+func (c *Client) RotateToken(ctx context.Context, name string) (t *TokenRotation, err error) {
+	return t, c.sendRequest(ctx, http.MethodPost, tokensPath+"/"+url.PathEscape(name)+"/rotate", nil, nil, &t)
+}
+
 // projectAPIPath returns the path of a call about a project, with those of the query parameters
 // whose value is not empty.
 func projectAPIPath(name, rest string, namesAndValues ...string) string {

@@ -60,7 +60,11 @@ func TestClient(t *testing.T) {
 	if err := c.getJSON(ctx, "/api/v1/audit", &page); err != nil || page.Entries[0].Reason != "they say so" {
 		t.Errorf("the newest audit page is %+v, %v", page, err)
 	}
-	c.Reason = "of the client"
+	if r, err := c.RotateToken(ctx, "operator"); err != nil || *r != (TokenRotation{"operator", RoleOperate,
+		"/data/token"}) {
+		t.Errorf("rotation %+v, %v", r, err)
+	}
+	c.Token, c.Reason = rotatedToken, "of the client"
 	if err := c.ControlProject(ctx, "books", ActionStart); err != nil {
 		t.Error(err)
 	}

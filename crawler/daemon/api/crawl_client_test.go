@@ -189,7 +189,7 @@ func TestCrawlServer(t *testing.T) {
 
 // crawlServerWithToken gives a server the key of the tests' token.
 func crawlServerWithToken(s *Server) *Server {
-	s.cfg.APIKeys = []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken)}
+	s.keys.keys = []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken)}
 	return s
 }
 

@@ -21,13 +21,18 @@ const (
 	reconnectDelay    = 3 * time.Second // until a browser reconnects
 )
 
-// streamEvents answers with server-sent events until the caller goes or the server stops. Events
-// are not stored, so it ignores Last-Event-ID: a page that reconnects fetches the present state.
+// nextRotationContextKey is the key of the channel that is closed when a token is replaced.
+type nextRotationContextKey struct{}
+
+// streamEvents answers with server-sent events until the caller goes, the server stops, or a token is
+// replaced: the caller then has to authenticate again. Events are not stored, so it ignores
+// Last-Event-ID: a page that reconnects fetches the present state.
 func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	if err := s.eventStreams.begin(CallerFromContext(r.Context()).Role); err != nil {
 		return reply{}, err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
+	nextRotation, _ := ctx.Value(nextRotationContextKey{}).(<-chan struct{})
 	events, err := s.daemon.SubscribeEvents(ctx, r.PathValue("project"))
 	if err != nil {
 		cancel()
@@ -36,7 +41,7 @@ func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, er
 	}
 	return reply{writeBody: func(w http.ResponseWriter) error {
 		defer s.eventStreams.end()
-		return s.eventStreams.writeEvents(ctx, cancel, w, events)
+		return s.eventStreams.writeEvents(ctx, cancel, nextRotation, w, events)
 	}}, nil
 }
 
@@ -65,10 +70,10 @@ func (s *eventStreams) begin(role Role) error {
 // end releases the place of a stream that begin counted.
 func (s *eventStreams) end() { s.openCount.Add(-1) }
 
-// writeEvents writes events to w until events ends, ctx is done, or the server stops. events must
-// end when ctx is done; cancel cancels ctx.
+// writeEvents writes events to w until events ends, ctx is done, revoked is closed, or the server stops.
+// events must end when ctx is done; cancel cancels ctx.
 func (s *eventStreams) writeEvents(
-	ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event],
+	ctx context.Context, cancel func(), revoked <-chan struct{}, w http.ResponseWriter, events iter.Seq[Event],
 ) error {
 	// Read the events in a goroutine, which ends before writeEvents returns.
 	ch := make(chan Event)
@@ -101,6 +106,8 @@ func (s *eventStreams) writeEvents(
 		case <-ticker.C:
 			err = writeAndFlush(w, ": all is well\n\n")
 		case <-producerDone:
+			return nil
+		case <-revoked:
 			return nil
 		case <-s.stopContext.Done():
 			return nil

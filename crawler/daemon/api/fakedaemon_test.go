@@ -263,6 +263,17 @@ func fakeAnswerPointer[T any](d *fakeDaemon) (*T, error) {
 	return &v, nil
 }
 
+// rotatedToken is the token that rotateTestToken returns.
+const rotatedToken = "the token after a rotation"
+
+// rotateTestToken is the RotateToken of newServer.
+func rotateTestToken(name string) (APIKey, string, error) {
+	if name != "operator" {
+		return APIKey{}, "", NotFound("no token %s", name)
+	}
+	return APIKeyFromToken(name, RoleOperate, rotatedToken), "/data/token", nil
+}
+
 // newServer returns a server of d, with a page that answers with the path of the request.
 func newServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) *Server {
 	t.Helper()
@@ -278,7 +289,8 @@ func newServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) *Serv
 	cfg := ServerConfig{
 		APIKeys: []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken),
 			APIKeyFromToken("reader", RoleRead, readToken)},
-		AuditLog: audit,
+		RotateToken: rotateTestToken,
+		AuditLog:    audit,
 		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Write([]byte("decorum_queued 1\n"))
 		}),
@@ -332,7 +344,7 @@ func (c testRequest) sendTo(s http.Handler) *httptest.ResponseRecorder {
 
 // exampleRequest returns a valid call of a route.
 func (rt *route) exampleRequest() testRequest {
-	path := strings.NewReplacer("{project}", "books", "{host}", "example.com", "{origin}",
+	path := strings.NewReplacer("{project}", "books", "{token}", "operator", "{host}", "example.com", "{origin}",
 		"https%3A%2F%2Fexample.com").Replace(rt.path)
 	c := testRequest{method: rt.method, path: path}
 	switch rt.operationID {

@@ -29,11 +29,12 @@ type loginSessions struct {
 
 type loginSession struct {
 	caller    Caller
+	tokenHash [sha256.Size]byte // of the token that opened the session, which ends when the token is replaced
 	expiresAt time.Time
 }
 
-// create opens a session and returns its ID.
-func (s *loginSessions) create(c Caller, now time.Time) string {
+// create opens a session for the caller with a token, and returns its ID.
+func (s *loginSessions) create(c Caller, token string, now time.Time) string {
 	id := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +42,7 @@ func (s *loginSessions) create(c Caller, now time.Time) string {
 		s.byIDHash = map[[sha256.Size]byte]loginSession{}
 	}
 	s.evictOldestOfCallerIfAtLimit(c)
-	s.byIDHash[sha256.Sum256([]byte(id))] = loginSession{c, now.Add(sessionLifetime)}
+	s.byIDHash[sha256.Sum256([]byte(id))] = loginSession{c, sha256.Sum256([]byte(token)), now.Add(sessionLifetime)}
 	return id
 }
 
@@ -76,13 +77,14 @@ func sessionCookieNameFor(r *http.Request) string {
 }
 
 // callerOf returns the caller of a session, or the zero Caller if the session is unknown or has
-// ended. It looks the ID up by its hash, so that the duration does not help to guess an ID.
-func (s *loginSessions) callerOf(id string) Caller {
+// ended, or if isValid returns false for the hash of its token. It looks the ID up by its hash, so that
+// the duration does not help to guess an ID.
+func (s *loginSessions) callerOf(id string, isValid func(tokenHash [sha256.Size]byte) bool) Caller {
 	hash := sha256.Sum256([]byte(id))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sess, ok := s.byIDHash[hash]
-	if ok && !time.Now().Before(sess.expiresAt) {
+	if ok && (!time.Now().Before(sess.expiresAt) || !isValid(sess.tokenHash)) {
 		delete(s.byIDHash, hash)
 		return Caller{}
 	}
@@ -102,7 +104,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if err := r.ParseForm(); err != nil {
 		return reply{}, bodyProblem(err)
 	}
-	c, ok := authenticateToken(s.cfg.APIKeys, strings.TrimSpace(r.PostForm.Get("token")))
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	c, ok := s.keys.authenticate(token)
 	if !ok {
 		err := unauthorizedProblem("the token is not valid for this daemon")
 		if !s.wrongTokenThrottle.allow(r.RemoteAddr) {
@@ -121,7 +124,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	}
 	connlimit.ConnFromContext(r.Context()).Trust()
 	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
-	http.SetCookie(w, newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
+	http.SetCookie(w, newSessionCookie(r, s.sessions.create(c, token, time.Now()), sessionLifetime))
 	if acceptsHTML(r) {
 		return redirectReply(w, LocalRedirectPath(r.PostForm.Get("next"))), nil
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -62,16 +63,58 @@ func TestSessions(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	var s loginSessions
 	now := time.Now()
+	valid := func([sha256.Size]byte) bool { return true }
 	operator, reader := Caller{"a", RoleOperate}, Caller{"b", RoleRead}
-	other := s.create(operator, now)
-	first := s.create(reader, now)
+	other := s.create(operator, "", now)
+	first := s.create(reader, "", now)
 	for i := range 1000 { // the throttle does not limit callers with a valid token
-		s.create(reader, now.Add(time.Duration(i+1)*time.Second))
+		s.create(reader, "", now.Add(time.Duration(i+1)*time.Second))
 	}
-	if len(s.byIDHash) != maxSessionsPerToken+1 || s.callerOf(first) != (Caller{}) || s.callerOf(other) != operator {
+	if len(s.byIDHash) != maxSessionsPerToken+1 || s.callerOf(first, valid) != (Caller{}) ||
+		s.callerOf(other, valid) != operator {
 		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.byIDHash),
-			s.callerOf(first), s.callerOf(other))
+			s.callerOf(first, valid), s.callerOf(other, valid))
 	}
+}
+
+// When a token is replaced, the old one, its logins and its event streams end at once. Other tokens stay.
+func TestRotateToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, &fakeDaemon{})
+		rotate := testRequest{method: "POST", path: "/api/v1/tokens/operator/rotate"}
+		cookie := logIn(t, s, operateToken)
+		login := testRequest{method: "GET", path: "/api/v1/projects"}.withHeader("Cookie", cookie.Name+"="+cookie.Value)
+		if w := login.sendTo(s); w.Code != http.StatusOK {
+			t.Fatalf("logged in: %d", w.Code)
+		}
+		streamEnded := make(chan struct{})
+		go func() {
+			defer close(streamEnded)
+			testRequest{method: "GET", path: "/api/v1/events"}.withToken(operateToken).sendTo(s)
+		}()
+		synctest.Wait() // the stream is open
+		checkProblem(t, rotate.withToken(readToken).sendTo(s), http.StatusForbidden)
+		unknown := testRequest{method: "POST", path: "/api/v1/tokens/x/rotate"}.withToken(operateToken)
+		checkProblem(t, unknown.sendTo(s), http.StatusNotFound)
+		select {
+		case <-streamEnded:
+			t.Error("the stream ended before the token was replaced")
+		default:
+		}
+		w := rotate.withToken(operateToken).sendTo(s)
+		if w.Code != http.StatusOK || strings.Contains(w.Body.String(), rotatedToken) {
+			t.Errorf("the answer is %d %s; want one without the token", w.Code, w.Body)
+		}
+		<-streamEnded
+		get := testRequest{method: "GET", path: "/api/v1/projects"}
+		checkProblem(t, get.withToken(operateToken).sendTo(s), http.StatusUnauthorized)
+		checkProblem(t, login.sendTo(s), http.StatusUnauthorized)
+		for _, token := range []string{rotatedToken, readToken} {
+			if w := get.withToken(token).sendTo(s); w.Code != http.StatusOK {
+				t.Errorf("%s: %d", token, w.Code)
+			}
+		}
+	})
 }
 
 func TestLogin(t *testing.T) {

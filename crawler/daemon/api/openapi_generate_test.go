@@ -366,6 +366,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[RobotsVersion]():          "RobotsVersion",
 	reflect.TypeFor[ThroughputSample]():       "Sample",
 	reflect.TypeFor[ProjectStats]():           "Stats",
+	reflect.TypeFor[TokenRotation]():          "TokenRotation",
 	reflect.TypeFor[FrontierURL]():            "URL",
 	reflect.TypeFor[botauth.JWK]():            "botauth.JWK",
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",

@@ -50,6 +50,7 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 	if rt.path == metricsPath && s.cfg.PublicMetrics {
 		role = RolePublic
 	}
+	nextRotation := s.keys.nextRotation() // before the token is checked, so that no rotation is missed
 	c, err := s.authorize(w, r, role)
 	if err != nil {
 		return reply{}, err
@@ -61,6 +62,9 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 		r.Body = http.MaxBytesReader(w, r.Body, rt.maxBodyBytes)
 	}
 	r = withCaller(r, c)
+	if rt.responseMediaType == eventStreamType {
+		r = r.WithContext(context.WithValue(r.Context(), nextRotationContextKey{}, nextRotation))
+	}
 	if rt.handleCrawl == nil {
 		return rt.handle(s, w, r)
 	}

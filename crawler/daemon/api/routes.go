@@ -75,6 +75,7 @@ const (
 	projectPathPattern = projectsPath + "/{project}"
 	brakesPath         = "/api/v1/brakes"
 	reloadPath         = "/api/v1/reload"
+	tokensPath         = "/api/v1/tokens"
 )
 
 // routes is the table of the API's routes. A route with the method GET changes nothing; every
@@ -201,6 +202,12 @@ var routes = []route{
 	{method: "POST", path: reloadPath, operationID: "reload", role: RoleOperate,
 		summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes,
 		responseBodyPrototype: []ProjectReloadResult(nil), handle: (*Server).reloadProjects},
+	{method: "POST", path: tokensPath + "/{token}/rotate", operationID: "rotateToken", role: RoleOperate,
+		summary: "Replace a token of the daemon",
+		description: "The name of the token is token (role operate) or token-read (role read). The daemon writes a " +
+			"new token to its file before it answers. The old token, and the logins and event streams that it " +
+			"opened, end at once. The answer does not contain the new token.",
+		maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: TokenRotation{}, handle: (*Server).rotateToken},
 	{method: "GET", path: "/api/v1/audit", operationID: "audit", role: RoleRead,
 		summary: "The audit: who changed what, the newest first",
 		queryParams: []queryParam{

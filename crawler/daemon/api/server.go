@@ -19,7 +19,10 @@ import (
 
 // ServerConfig configures a Server.
 type ServerConfig struct {
-	APIKeys        []APIKey     // the keys that callers may present; without one, only public calls are possible
+	APIKeys []APIKey // the keys that callers may present; without one, only public calls are possible
+	// RotateToken durably replaces the token of the key called name. It returns the new key and the file
+	// that holds the token. nil: tokens cannot be replaced.
+	RotateToken    func(name string) (key APIKey, file string, err error)
 	AuditLog       *AuditLog    // records calls that may change something; required for a daemon
 	PageHandler    http.Handler // the pages for browsers, at all paths outside the API; nil: none
 	MetricsHandler http.Handler // GET /metrics; nil: none
@@ -43,6 +46,7 @@ type Server struct {
 	cfg                    ServerConfig
 	mux                    *http.ServeMux
 	crossOriginProtection  http.CrossOriginProtection
+	keys                   apiKeySet
 	sessions               loginSessions
 	wrongTokenThrottle     untrustedThrottle // limits wrong tokens
 	untrustedAuditThrottle untrustedThrottle // limits audit entries for refused calls
@@ -88,7 +92,8 @@ func newUnroutedServer(cfg ServerConfig, inspectorOf func(context.Context, strin
 	ctx, stop := context.WithCancel(context.Background())
 	streams := &eventStreams{max: cfg.MaxEventStreams, stopContext: ctx, stopAll: stop}
 	return &Server{
-		cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: streams,
+		keys: apiKeySet{keys: cfg.APIKeys, changed: make(chan struct{})},
+		cfg:  cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: streams,
 		inspectorHandlers: inspectorHandlers{inspectorOf: inspectorOf, eventStreams: streams, log: cfg.Log},
 	}
 }

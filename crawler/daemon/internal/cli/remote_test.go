@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -135,6 +137,48 @@ func TestControlCommands(t *testing.T) {
 	run(command.ExitDone, "reload c", "c: ") // new, unless the daemon has read the file already
 	run(command.ExitUsage, "reload", "b: refused: ", "b.yaml:1:1: unknown field", "project files refused: 1")
 	run(command.ExitUsage, "reload d", `the daemon has no project "d"; it has a, b, c`)
+}
+
+// TestTokenRotateCommand replaces the tokens of a daemon while it runs.
+func TestTokenRotateCommand(t *testing.T) {
+	t.Parallel()
+	f := newCommandFixture(t)
+	f.Start(false)
+	f.serveSocket()
+	dir := f.Supervisor.DataDir
+	read := func(file string) string {
+		t.Helper()
+		info, err := os.Stat(dir.Path(file))
+		text, err2 := os.ReadFile(dir.Path(file))
+		if err := errors.Join(err, err2); err != nil || info.Mode() != 0o600 {
+			t.Fatalf("%s has the mode %v: %v", file, info.Mode(), err)
+		}
+		return string(text)
+	}
+	operate, readOnly := read(server.TokenFile), read(server.ReadTokenFile)
+	oldFile := testfile.Write(t, "old", operate)
+	topWith := func(tokenFile string, code int, says string) {
+		t.Helper()
+		runCommand(t, "top", "--server", dir.DaemonURL(), "--token-file", tokenFile).want(t, code, says)
+	}
+	topWith(oldFile, command.ExitDone, "projects: 0")
+	runCommand(t, "token", "rotate", "--data", string(dir), "--reason", "leaked").want(t, command.ExitDone,
+		"token is replaced", dir.Path(server.TokenFile))
+	if now := read(server.TokenFile); now == operate || len(now) < 20 || read(server.ReadTokenFile) != readOnly {
+		t.Errorf("token is %q after %q, token-read %q after %q", now, operate, read(server.ReadTokenFile), readOnly)
+	}
+	topWith(oldFile, command.ExitFailed, "the token is not valid for this daemon")
+	topWith(dir.Path(server.TokenFile), command.ExitDone, "projects: 0")
+	// A caller by the address may replace tokens as well, with the role operate.
+	byAddress := func(tokenFile string) commandResult {
+		return runCommand(t, "token", "rotate", "--role=read", "--server", dir.DaemonURL(), "--token-file", tokenFile)
+	}
+	byAddress(dir.Path(server.ReadTokenFile)).want(t, command.ExitFailed, "this call needs the role operate")
+	byAddress(dir.Path(server.TokenFile)).want(t, command.ExitDone, "token-read is replaced")
+	if read(server.ReadTokenFile) == readOnly {
+		t.Error("token-read is unchanged")
+	}
+	runCommand(t, "token", "rotate", "--role=all").want(t, command.ExitUsage, `"all" is not one of operate, read`)
 }
 
 // A crawl in the foreground is no daemon, although its directory has a socket as well.

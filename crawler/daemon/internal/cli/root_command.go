@@ -116,6 +116,7 @@ func (a *program) newRootCommand() *cobra.Command {
 		inspectcmd.NewLedgerCommand(&a.Env), robotstools.NewRobotsCommand(&a.Env),
 		robotstools.NewSitemapCommand(&a.Env),
 		a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env),
+		daemonctl.NewTokenCommand(&a.Env),
 		a.newIdentityCommand(), a.newVersionCommand(), newManCommand())
 	root.AddCommand(daemonctl.NewControlCommands(&a.Env)...)
 	root.Example = `  decorum demo

@@ -71,7 +71,8 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.ServerConfig{
-		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(),
+		RotateToken: func(name string) (api.APIKey, string, error) { return rotateDaemonToken(d.DataDir, name) },
+		APIKeys:     keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(),
 		PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: g.connectionLimits.Limits, Log: g.log,
 	})

@@ -25,20 +25,23 @@ import (
 // The files in a daemon's directory that hold its tokens.
 const (
 	TokenFile     = "token"      // the token of the role operate
-	readTokenFile = "token-read" // the token of the role read
+	ReadTokenFile = "token-read" // the token of the role read
 )
 
 // minTokenLength is the minimum number of characters of a token that a user has written into a file.
 const minTokenLength = 20
 
+// daemonTokens lists the files of the daemon's own tokens, which are also the names of their keys.
+var daemonTokens = []struct {
+	file string
+	role api.Role
+}{{TokenFile, api.RoleOperate}, {ReadTokenFile, api.RoleRead}}
+
 // loadOrCreateDaemonTokens returns the API keys of the daemon's own tokens, and creates the tokens at the
 // first start.
 func loadOrCreateDaemonTokens(dir datadir.StateDir) ([]api.APIKey, error) {
 	var keys []api.APIKey
-	for _, t := range []struct {
-		file string
-		role api.Role
-	}{{TokenFile, api.RoleOperate}, {readTokenFile, api.RoleRead}} {
+	for _, t := range daemonTokens {
 		token, err := readOrCreateToken(dir.Path(t.file))
 		if err != nil {
 			return nil, err
@@ -75,6 +78,23 @@ func readOrCreateToken(file string) (string, error) {
 			minTokenLength)
 	}
 	return token, nil
+}
+
+// rotateDaemonToken writes a new token to the file called name, which is one of daemonTokens. It returns
+// the key of the token and the path of the file. After an error the old token stays in use.
+func rotateDaemonToken(dir datadir.StateDir, name string) (key api.APIKey, file string, err error) {
+	for _, t := range daemonTokens {
+		if t.file != name {
+			continue
+		}
+		token, file := rand.Text(), dir.Path(t.file)
+		if err := datadir.WriteFileAtomic(file, []byte(token+"\n")); err != nil {
+			return key, file, fmt.Errorf("the token is not replaced: %w", err)
+		}
+		return api.APIKeyFromToken(t.file, t.role, token), file, nil
+	}
+	return key, "", api.NotFound("%q is not a token of the daemon: expected %s or %s; a token of --tokens is replaced "+
+		"in that file", name, TokenFile, ReadTokenFile)
 }
 
 // An apiTokenEntry is an entry of the file of tokens (--tokens). The file holds only the hash of a token;

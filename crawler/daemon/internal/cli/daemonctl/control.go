@@ -35,7 +35,7 @@ Each line says what became of a file: new, changed, unchanged, gone (the project
 stopped) or refused (the project keeps its last valid file). If a file is refused, the
 exit code is 2.`
 
-// A controlOptions holds the flags of the commands that change the state of projects.
+// A controlOptions holds the flags of the commands that control a daemon.
 type controlOptions struct {
 	env *command.Env
 	crawlaccess.DaemonFlags
@@ -69,14 +69,19 @@ func newControlCommand(env *command.Env, use, short, long string, args cobra.Pos
 		Example: fmt.Sprintf("  decorum %s books --data /var/lib/decorum/data\n"+
 			"  decorum %[1]s books --server https://crawler.example:8470 --token-file token", name),
 	}
-	o.AddFlags(c.Flags())
-	c.Flags().StringVar(&o.reason, "reason", "", "record `TEXT` as the reason, in the audit of the daemon")
+	o.addFlags(c)
 	c.RunE = func(c *cobra.Command, names []string) error {
 		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
 		return o.ExplainError(ctx, do(&o, ctx, names))
 	}
 	return c
+}
+
+// addFlags adds the flags that select a daemon, and --reason.
+func (o *controlOptions) addFlags(c *cobra.Command) {
+	o.AddFlags(c.Flags())
+	c.Flags().StringVar(&o.reason, "reason", "", "record `TEXT` as the reason, in the audit of the daemon")
 }
 
 // newClient is NewClient with the reason.

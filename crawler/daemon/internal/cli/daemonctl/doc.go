@@ -1,6 +1,6 @@
 // Package daemonctl implements the commands that call a running daemon through its API: decorum
-// start, pause, stop, reload and brake, and decorum top, which redraws a terminal. They never open the
-// files of a crawl.
+// start, pause, stop, reload, token and brake, and decorum top, which redraws a terminal. They never open
+// the files of a crawl.
 //
 // Begin reading at NewControlCommands in control.go, NewBrakeCommand in brake.go and NewTopCommand in
 // top.go. Package cli calls them;
