@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/recent"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -99,6 +102,10 @@ func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decoru
 		return err
 	}
 	if string(note) != id {
+		before, _, _ := strings.Cut(string(note), ", ")
+		if err := p.logURLsClosedByRobots(ctx, o, before, file); err != nil {
+			return err
+		}
 		if err := p.queueSitemapsAndUnpark(ctx, o); err != nil {
 			return err
 		}
@@ -108,6 +115,69 @@ func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decoru
 	}
 	p.appliedRobots.setApplied(o, id)
 	return nil
+}
+
+// logURLsClosedByRobots logs how many URLs of o wait for a visit that the robots.txt before allowed and file
+// disallows. before is the beginning of the appliedRobotsNote: a SHA-256 or an outcome; empty: no file was
+// applied. It logs nothing if the earlier file is not stored any more.
+func (p *prerequisites) logURLsClosedByRobots(ctx context.Context, o decorum.Origin, before string,
+	file gate.FetchSummary) error {
+	inspector, ok := p.frontier.Store().(storage.Inspector)
+	if !ok || before == "" || file.SHA256 == "" || before == file.SHA256 {
+		return nil
+	}
+	// Compile both files.
+	verdictNow, err := p.gate.VerdictFunc(ctx, o)
+	if err != nil || verdictNow == nil {
+		return err
+	}
+	verdictBefore := func(decorum.URL) robots.Verdict { return robots.Verdict{Allowed: true} }
+	if before != gate.OutcomeAllowAll.String() {
+		if verdictBefore, err = p.gate.VersionVerdictFunc(ctx, o, before); err != nil || verdictBefore == nil {
+			return err
+		}
+	}
+	// Count the URLs that only the new file disallows.
+	n := urlCounter{max: maxClosedURLs, matches: func(e storage.Entry) bool {
+		u := p.cleaner.cleanURLToVisit(e)
+		return e.Source != storage.SourcePrerequisite && !verdictNow(u).Allowed && verdictBefore(u).Allowed
+	}}
+	queued, err := n.count(ctx, inspector, o, storage.StateQueued)
+	revisits, err2 := n.count(ctx, inspector, o, storage.StateAwaitingRevisit)
+	if err := errors.Join(err, err2); err != nil || queued+revisits == 0 {
+		return err
+	}
+	example := p.cleaner.cleanURLToVisit(n.example)
+	verdict := verdictNow(example)
+	p.log.Warn("robots.txt has changed: it disallows URLs that it allowed before, and they wait for it to change again",
+		"origin", o, "queued", queued, "revisits", revisits, "of_waiting", n.seen, "example", example,
+		"rule", verdict.Rule, "line", verdict.Line)
+	return nil
+}
+
+// maxClosedURLs bounds how many URLs of an origin logURLsClosedByRobots looks at.
+const maxClosedURLs = 100_000
+
+// A urlCounter counts URLs of an origin that match. It looks at max URLs at most.
+type urlCounter struct {
+	max, seen int
+	matches   func(storage.Entry) bool
+	example   storage.Entry // the first that matches
+}
+
+// count returns how many URLs in a state match. Leased URLs count as queued.
+func (n *urlCounter) count(ctx context.Context, store storage.Inspector, o decorum.Origin,
+	state storage.EntryState) (total int, err error) {
+	err = store.OriginURLsInState(ctx, o, state, func(e storage.Entry, _ time.Time) bool {
+		if n.seen++; n.matches(e) {
+			total++
+			if n.example.URL.IsZero() {
+				n.example = e
+			}
+		}
+		return n.seen < n.max
+	})
+	return total, err
 }
 
 // applyRobotsAfterDisallow applies a robots.txt that has just disallowed a URL of o. If the crawl

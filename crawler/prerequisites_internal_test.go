@@ -1,9 +1,13 @@
 package crawler
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -83,6 +87,60 @@ func TestRobotsIsActedUponOnce(t *testing.T) {
 		p.checkOrigin(t, "when another crawl judges one", l, 0, 3)
 		act(p.newPrerequisites(Settings{NoSitemaps: true}), file)
 		p.checkOrigin(t, "when a crawl that reads no sitemaps judges one", l, 2, 1)
+	})
+}
+
+// TestClosingRobotsIsLogged: a new robots.txt that disallows waiting URLs is logged once, with how many
+// there are. URLs that were disallowed before do not count.
+func TestClosingRobotsIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartsFixture(t)
+		var log bytes.Buffer
+		p.log = slog.New(slog.NewTextHandler(&log, nil))
+		b := p.newPrerequisites(Settings{})
+		// logged returns the log of following a robots.txt a day after the one before.
+		logged := func(l storage.Lease, status int, text string) string {
+			t.Helper()
+			time.Sleep(25 * time.Hour)
+			log.Reset()
+			header := http.Header{"Content-Type": {"text/plain"}}
+			if _, err := b.handleRobots(t.Context(), visitOf(l, p.check(t, l.URL), status, header, text)); err != nil {
+				t.Fatal(err)
+			}
+			file := p.check(t, l.URL).FetchSummary()
+			for range 2 {
+				if err := b.queueSitemapsAndUnparkOnce(t.Context(), l.URL.Origin(), file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return log.String()
+		}
+		revisited := p.leaseURL(t, "http://a.test/closed/1")
+		p.ack(t, revisited, leaseOutcome{outcome: storage.RevisitAt, notBefore: time.Now().Add(1000 * time.Hour)})
+		l := p.leaseURL(t, "http://a.test/")
+		p.discover(t, storage.Entry{URL: mustParseURL(t, "http://a.test/closed/2")},
+			storage.Entry{URL: mustParseURL(t, "http://a.test/closed/3")},
+			storage.Entry{URL: mustParseURL(t, "http://a.test/never")},
+			storage.Entry{URL: mustParseURL(t, "http://b.test/closed/4")})
+		const first = "User-agent: *\nDisallow: /never\n"
+		const closing = first + "Disallow: /closed\n"
+		for i, tt := range []struct {
+			status     int
+			text, want string // want empty: nothing is logged
+		}{
+			{http.StatusOK, first, ""},
+			{http.StatusOK, closing,
+				`origin=http://a.test queued=2 revisits=1 of_waiting=5 example=http://a.test/closed/2 rule="disallow: /closed" line=3`},
+			{http.StatusOK, closing + "# the same rules\n", ""},
+			{http.StatusOK, first, ""},
+			{http.StatusNotFound, "", ""},
+			{http.StatusOK, closing, "queued=3 revisits=1"},
+		} {
+			got := logged(l, tt.status, tt.text)
+			if !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") || strings.Count(got, "\n") > 1 {
+				t.Errorf("file %d: logged %q, want %q", i, got, tt.want)
+			}
+		}
 	})
 }
 

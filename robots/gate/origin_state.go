@@ -119,6 +119,11 @@ func (g *Gate) parseStoredFile(r *originRecord) *robots.File {
 	if r.LastResponse == nil || !r.LastResponse.IsRobotsFile {
 		return new(robots.File)
 	}
+	return g.parseFile(r.LastResponse.body)
+}
+
+// parseFile parses a robots.txt by the dialect of the Gate.
+func (g *Gate) parseFile(body []byte) *robots.File {
 	return robots.ParseOptions{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions,
-		MaxBytes: robots.MaxFileBytes}.Parse(r.LastResponse.body)
+		MaxBytes: robots.MaxFileBytes}.Parse(body)
 }
