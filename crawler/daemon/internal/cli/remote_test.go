@@ -113,7 +113,7 @@ func TestControlCommands(t *testing.T) {
 		t.Helper()
 		runCommand(t, append(strings.Fields(commandLine), data)...).want(t, code, says...)
 	}
-	run(command.ExitUsage, "start a c", `the daemon has no project "c"; it has a, b`)
+	run(command.ExitUsage, "start a project", `the daemon has no project "project": it has a, b`)
 	if s := f.GetProject("a").State; s != api.StateStopped {
 		t.Errorf("with the wrong name of another project, a is %s; want stopped", s)
 	}
@@ -136,7 +136,7 @@ func TestControlCommands(t *testing.T) {
 	f.PutProjectFile("c", f.ProjectYAML("http://a.example/0"))
 	run(command.ExitDone, "reload c", "c: ") // new, unless the daemon has read the file already
 	run(command.ExitUsage, "reload", "b: refused: ", "b.yaml:1:1: unknown field", "project files refused: 1")
-	run(command.ExitUsage, "reload d", `the daemon has no project "d"; it has a, b, c`)
+	run(command.ExitUsage, "stop d", `the daemon has no project "d": did you mean a or b or c? it has a, b, c`)
 }
 
 // TestTokenRotateCommand replaces the tokens of a daemon while it runs.

@@ -34,8 +34,8 @@ type DaemonFlags struct {
 // AddFlags adds --server, --data and --token-file to fs.
 func (r *DaemonFlags) AddFlags(fs *pflag.FlagSet) {
 	r.flagSet = fs
-	fs.StringVar(&r.serverURL, "server", defaultServer,
-		"call the daemon at `URL` instead of the one that runs in --data")
+	fs.StringVar(&r.serverURL, "server", "",
+		"call the daemon at `URL`, as "+defaultServer+", instead of the one that runs in --data")
 	command.AddDataFlag(fs, &r.DataDir)
 	fs.StringVar(&r.tokenFile, "token-file", "", "read the token from `FILE` (default DIR/token)")
 }
@@ -71,7 +71,7 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	// An address needs a token, which the socket does not.
 	r.dialedAddress = r.serverURL
 	if !r.hasFlag("server") {
-		r.dialedAddress = cmp.Or(dir.DaemonURL(), r.serverURL)
+		r.dialedAddress = cmp.Or(dir.DaemonURL(), r.serverURL, defaultServer)
 	}
 	u, err := url.Parse(r.dialedAddress)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

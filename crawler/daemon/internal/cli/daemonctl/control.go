@@ -198,6 +198,19 @@ func checkKnown(names, known []string) error {
 	case more > 0:
 		projects += fmt.Sprintf(" and %d more", more)
 	}
-	return usage.Errorf("the daemon has no project %q; it has %s", names[i],
-		plaintext.ReplaceNonPrintable(projects))
+	hint := ""
+	if near := nearestNames(names[i], known); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? "
+	}
+	return usage.Errorf("the daemon has no project %q: %s", names[i],
+		plaintext.ReplaceNonPrintable(hint+"it has "+projects))
+}
+
+// nearestNames returns those of known that resemble name, as cobra finds the nearest commands.
+func nearestNames(name string, known []string) []string {
+	group := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, k := range known {
+		group.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
+	}
+	return group.SuggestionsFor(name)
 }

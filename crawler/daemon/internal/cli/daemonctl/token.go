@@ -40,6 +40,7 @@ func NewTokenCommand(env *command.Env) *cobra.Command {
 	rotate.Flags().StringVar(&role, "role", string(api.RoleOperate),
 		"replace the token of `ROLE`: operate (the file token) or read (token-read)")
 	rotate.RunE = func(c *cobra.Command, _ []string) error {
+		// Check the role before the daemon is called.
 		if err := command.CheckChoice("--role", role, string(api.RoleOperate), string(api.RoleRead)); err != nil {
 			return err
 		}
@@ -49,6 +50,7 @@ func NewTokenCommand(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// Each role has one token of the daemon, which has the name of its file.
 		name := server.TokenFile
 		if api.Role(role) == api.RoleRead {
 			name = server.ReadTokenFile
