@@ -380,6 +380,11 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 	o.t.Logf("the page showed the brake %v after the click; %d requests came meanwhile",
 		shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
 	o.captureScreenshot("braked")
+	hostPage := evaluate[string](o, "location.pathname")
+	o.navigate("/brakes")
+	o.captureScreenshot("brakes-on")
+	o.checkValuesStayTogether("brakes-on")
+	o.navigate(hostPage)
 	o.typeText("#brake [name=reason]", "all is well\r")
 	o.waitFor(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
 	lifted := time.Now()
