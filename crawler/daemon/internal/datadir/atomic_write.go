@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,8 +15,12 @@ const replacementSuffix = ".new"
 // WriteFileAtomic writes text to a file with mode 0600. A crash or a power cut leaves either the old file
 // or the new one. When WriteFileAtomic returns nil, the new file is on the disk.
 func WriteFileAtomic(name string, text []byte) error {
+	// A file that a killed process has left may have another mode, and a link would lead elsewhere.
 	temporary := name + replacementSuffix
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

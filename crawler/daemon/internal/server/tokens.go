@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -87,7 +88,13 @@ func rotateDaemonToken(dir datadir.StateDir, name string) (key api.APIKey, file 
 		if t.file != name {
 			continue
 		}
+		// Write to the file that a link leads to, which the next start of the daemon reads.
 		token, file := rand.Text(), dir.Path(t.file)
+		if target, err := filepath.EvalSymlinks(file); err == nil {
+			file = target
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return key, file, fmt.Errorf("the token is not replaced: %w", err)
+		}
 		if err := datadir.WriteFileAtomic(file, []byte(token+"\n")); err != nil {
 			return key, file, fmt.Errorf("the token is not replaced: %w", err)
 		}

@@ -2,12 +2,15 @@ package server
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -63,5 +66,30 @@ func TestTokensFile(t *testing.T) {
 	}
 	if _, err := readTokensFile(open+".none", ours); err == nil {
 		t.Error("a missing file causes no error")
+	}
+}
+
+// A token that is a symbolic link is replaced where it leads, because a restart reads it there. Another file
+// or link at the name of the replacement is not written to.
+func TestRotateLinkedToken(t *testing.T) {
+	dir, elsewhere := datadir.StateDir(t.TempDir()), filepath.Join(t.TempDir(), "secret")
+	other := testfile.Write(t, "other", "unchanged")
+	if err := errors.Join(os.WriteFile(elsewhere, []byte(strings.Repeat("x", minTokenLength)), 0o600),
+		os.Symlink(elsewhere, dir.Path(TokenFile)), os.Symlink(other, elsewhere+".new")); err != nil {
+		t.Skip(err) // some systems have no symbolic links
+	}
+	key, file, err := rotateDaemonToken(dir, TokenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := readOrCreateToken(elsewhere)
+	if err != nil || api.APIKeyFromToken(TokenFile, api.RoleOperate, token) != key || filepath.Base(file) != "secret" {
+		t.Errorf("the key is not that of the token in %s, or not in %s: %v", elsewhere, file, err)
+	}
+	if again, err := readOrCreateToken(dir.Path(TokenFile)); again != token || err != nil {
+		t.Errorf("a restart reads %q, %v; want %q", again, err, token)
+	}
+	if text, err := os.ReadFile(other); string(text) != "unchanged" || err != nil {
+		t.Errorf("the other file is %q, %v", text, err)
 	}
 }
