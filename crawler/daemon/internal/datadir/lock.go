@@ -101,8 +101,12 @@ func isSameDirectory(dir *os.File, name string) (bool, error) {
 // IsInUse reports whether a process has locked the directory. It returns false where locks cannot be
 // tested.
 func (d StateDir) IsInUse() bool {
-	return isLocked(d.Path(LockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
+	return d.isLockFileLocked() || isLocked(string(d), os.O_RDONLY)
 }
+
+// isLockFileLocked reports whether a process of a user who may read the lock file has locked it. IsInUse is
+// also true if a process has locked only the directory, which any user who may read the directory can do.
+func (d StateDir) isLockFileLocked() bool { return isLocked(d.Path(LockFile), os.O_RDWR) }
 
 // isLocked reports whether another process, or another part of this one, has locked a
 // file or directory.
@@ -140,10 +144,13 @@ func (h *DirectoryLock) RecordDaemonURL(url string) {
 // DaemonURL returns the URL of the API of the daemon that runs in the directory, or "" if it is unknown.
 func (d StateDir) DaemonURL() string {
 	f, err := os.Open(d.Path(LockFile))
-	if err != nil || !d.IsInUse() { // the daemon was killed, and another user may listen at its address since
+	if err != nil {
 		return ""
 	}
 	defer f.Close()
+	if !d.isLockFileLocked() { // the daemon was killed, and another user may listen at its address since
+		return ""
+	}
 	return readLockFile(f).url
 }
 

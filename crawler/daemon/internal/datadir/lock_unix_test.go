@@ -56,6 +56,9 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 			t.Errorf("with %s removed: %v", name, err)
 			second.Close()
 		}
+		if dir.isLockFileLocked() {
+			t.Errorf("with %s removed, its lock is found", name)
+		}
 		if !dir.IsInUse() {
 			t.Errorf("with %s removed, IsInUse returns false", name)
 		}

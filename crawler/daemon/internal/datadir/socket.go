@@ -109,7 +109,7 @@ func removeSocketFile(name string) error {
 // DialSocket connects to the socket of the process that runs the daemon or the crawl of the directory.
 func (d StateDir) DialSocket(ctx context.Context) (net.Conn, error) {
 	name := d.socketPath()
-	if name != d.Path(SocketFile) && !d.IsInUse() {
+	if name != d.Path(SocketFile) && !d.isLockFileLocked() {
 		// The process was killed, and another user may have created a socket with that name since.
 		return nil, &net.OpError{Op: "dial", Net: "unix", Err: fs.ErrNotExist}
 	}

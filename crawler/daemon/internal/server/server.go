@@ -92,7 +92,11 @@ func (g *Server) localURL() string {
 		scheme = "https"
 	}
 	if tcp, ok := g.APIListener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		addr = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+		host := "localhost"
+		if tcp.IP.To4() != nil {
+			host = "127.0.0.1" // at ::1, which localhost may be, another user could listen
+		}
+		addr = net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 	}
 	return scheme + "://" + addr
 }

@@ -25,6 +25,10 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := DaemonFlags{serverURL: defaultServer, DataDir: string(dir), flagSet: newDaemonFlagSet()}
+	if c, err := r.NewClient(t.Context()); err == nil || !strings.Contains(err.Error(), "recorded no address") {
+		t.Errorf("before it listens: %+v, %v; want an error", c, err)
+	}
+	lock.RecordDaemonURL(defaultServer)
 	if c, err := r.NewClient(t.Context()); err != nil || c.Token != "secret" {
 		t.Errorf("while it runs without a socket: %+v, %v", c, err)
 	}
@@ -37,7 +41,7 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 }
 
 // A command with --server or --token-file uses TCP. So does a command that finds no listener at the
-// socket, because older daemons have no socket.
+// socket, because some directories cannot hold one.
 func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
 	const tcp = "http://127.0.0.1:1"
@@ -50,6 +54,8 @@ func TestWithoutSocket(t *testing.T) {
 	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
+	const daemonURL = "http://127.0.0.1:2"
+	lock.RecordDaemonURL(daemonURL)
 	for what, make := range map[string]func() error{
 		"no socket": func() error { return nil },
 		"the socket of a daemon that was killed": func() error {
@@ -73,8 +79,6 @@ func TestWithoutSocket(t *testing.T) {
 	}
 	// The daemon has recorded its address, which is then used instead of the default one. The flag
 	// --server overrides it.
-	const daemonURL = "http://127.0.0.1:2"
-	lock.RecordDaemonURL(daemonURL)
 	r := DaemonFlags{serverURL: tcp, DataDir: string(dir), flagSet: newDaemonFlagSet()}
 	if c, err := r.NewClient(t.Context()); err != nil || c.Server != daemonURL || c.Token != "secret" {
 		t.Errorf("the client is %+v, %v; want one that calls %s", c, err, daemonURL)

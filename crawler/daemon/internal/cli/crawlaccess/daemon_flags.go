@@ -62,8 +62,8 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 			return c, nil
 		}
 		if dir.WasUsedButIsIdle() {
-			// Any user of the machine may listen at the default address in the daemon's
-			// place, and would receive the token.
+			// Any user of the machine may listen at the daemon's address in its place, and would
+			// receive the token.
 			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? For another address use --server",
 				dir)
 		}
@@ -71,11 +71,17 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	// An address needs a token, which the socket does not.
 	r.dialedAddress = r.serverURL
 	if !r.hasFlag("server") {
-		r.dialedAddress = cmp.Or(dir.DaemonURL(), r.serverURL, defaultServer)
+		recorded := dir.DaemonURL()
+		if recorded == "" && !r.isExplicit() && dir.IsInUse() {
+			// The daemon may have another address than the default one, where any user may listen.
+			return nil, fmt.Errorf("the daemon in %s has recorded no address: it may be starting; try again, or name "+
+				"its address with --server", dir)
+		}
+		r.dialedAddress = cmp.Or(recorded, r.serverURL, defaultServer)
 	}
 	u, err := url.Parse(r.dialedAddress)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usage.Errorf("--server: %q is not a URL such as http://127.0.0.1:8470", r.serverURL)
+		return nil, usage.Errorf("--server: %q is not a URL such as http://127.0.0.1:8470", r.dialedAddress)
 	}
 	token, err := inputfile.ReadSmall(os.Open, cmp.Or(r.tokenFile, dir.Path("token")))
 	if err != nil {
