@@ -75,13 +75,16 @@ func (q *Inspector) ReadHost(
 		if err != nil {
 			return nil, err
 		}
+		if !isKnown {
+			continue
+		}
 		onlyNotes, err := q.holdsOnlyNotes(ctx, &o)
 		switch {
 		case err != nil:
 			return nil, err
-		case isKnown && onlyNotes:
+		case onlyNotes:
 			noteHolders = append(noteHolders, o)
-		case isKnown:
+		default:
 			add(&o)
 		}
 	}
