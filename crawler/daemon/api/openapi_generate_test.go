@@ -370,6 +370,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[FrontierURL]():            "URL",
 	reflect.TypeFor[botauth.JWK]():            "botauth.JWK",
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
+	reflect.TypeFor[frontier.ClosedPattern](): "frontier.ClosedPattern",
 	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
 	reflect.TypeFor[FrontierStats]():          "FrontierStats",
 	reflect.TypeFor[StoreFileStats]():         "StoreFileStats",
