@@ -196,7 +196,7 @@ var allowedThirdParty = map[string][]string{
 	"storage/warc":        {"github.com/klauspost/compress/gzip"},
 	"storage/ledger":      {"github.com/klauspost/compress/zstd"},
 	"crawler/bodymem":     {"github.com/klauspost/compress/s2"},
-	"crawler/collyfetch":  {"github.com/gocolly/colly/v2"},
+	"crawler/collyfetch":  {"github.com/gocolly/colly/v2", "github.com/gocolly/colly/v2/queue"},
 	"crawler/httpfetch": {"github.com/andybalholm/brotli", "github.com/klauspost/compress/flate",
 		"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zlib",
 		"github.com/klauspost/compress/zstd"},

@@ -172,6 +172,13 @@ func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
 	}
+	return c.Continue(ctx)
+}
+
+// Continue is Run as a part of the last run: what that run counted against MaxPages and
+// MaxReceivedBytes still counts. It serves callers that add URLs whenever the frontier is empty. Call
+// Run first.
+func (c *Crawler) Continue(ctx context.Context) error {
 	c.hostTable.logClosedWindowAndOverrides(c.now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

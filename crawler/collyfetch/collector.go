@@ -47,6 +47,9 @@ type Collector struct {
 	instanceID       string                  // distinguishes the lease tokens of several Collectors
 	hasRequestedPage atomic.Bool             // a page was requested in this run, so a Visit may come from a callback
 	unsentRequests   unsentRequests          // what callbacks made of requests that could not be sent
+	// unvisitedRequests counts the URLs that were queued without a callback since the last run.
+	unvisitedRequests atomic.Int64
+	warnings          warnings
 
 	mu           sync.Mutex              // guards callbackRuns
 	callbackRuns map[uint64]*callbackRun // pages from Fetch until ReleaseVisitResources, by lease token
@@ -105,7 +108,7 @@ func (c *Collector) JoinCollector(name string, other *colly.Collector) error {
 // joinCollyCollector makes m part of the crawl: it overrides m's settings, and hooks into its
 // transport and callbacks.
 func (c *Collector) joinCollyCollector(name string, m *colly.Collector) error {
-	isClone := m.Context == c.canceledCtx // of a collector that has joined
+	isClone := m.Context == c.canceledCtx || isNamedClone(m.Context, c) // of a collector that has joined
 	if !isClone && errors.Is(context.Cause(m.Context), errTransportReplaced) {
 		return errCollectorInUse
 	}
@@ -175,6 +178,9 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		return c.fetcher.Fetch(ctx, t)
 	}
 	c.hasRequestedPage.Store(true)
+	if !t.Request().IsSafe() {
+		c.warnings.noteUnsafeRequest(c)
+	}
 	r, err := c.newCallbackRun(ctx, t)
 	if err != nil {
 		c.Log.Error("a page is given up", "url", t.URL(), "why", err)
@@ -186,6 +192,7 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		}
 		return nil, r.noResponseError()
 	}
+	c.warnings.noteCookies(c, t.URL(), r.response.Header)
 	// A redirect or a 304 has no page that callbacks could read.
 	if _, _, redirects := crawler.RedirectTarget(t.Request(), r.response); redirects ||
 		r.response.Status == http.StatusNotModified {
@@ -248,7 +255,18 @@ func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) 
 	if r.IsAbort() {
 		return
 	}
-	if err := c.enqueueRequest(m, r); err != nil {
+	if callbackRunFromContext(r.Ctx) == nil {
+		if isCalledByQueue() {
+			c.warnings.logQueueRun(c, "the requests of a queue are refused", r)
+			r.Headers.Set(refusalHeader, errUseRunQueue.Error())
+			return
+		}
+		if m.Async && isUnmarshaled(r) { // the stack of another goroutine is unknown
+			c.warnings.logQueueRun(c, "a queue seems to run, and a callback that adds to it would block", r)
+		}
+	}
+	// The limits of URL traps apply to links, not to seeds.
+	if err := c.enqueueRequest(m, r, !c.hasRequestedPage.Load()); err != nil {
 		r.Headers.Set(refusalHeader, err.Error())
 		return
 	}
@@ -259,8 +277,8 @@ func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) 
 const defaultMaxRequestBody = 1 << 20
 
 // enqueueRequest queues r as a link of the page whose callback made it, or as a URL without a
-// referrer. It returns an error if r cannot be queued.
-func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) error {
+// referrer, which isSeed says is a seed or a link. It returns an error if r cannot be queued.
+func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request, isSeed bool) error {
 	u, err := decorum.ParseURL(r.URL.String())
 	if err != nil {
 		return err
@@ -285,22 +303,24 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	if err != nil {
 		return err
 	}
-	return c.enqueueLink(parent, crawler.LinkToVisit{URL: u, CallbackData: metadata, Request: request}, r.Depth)
+	return c.enqueueLink(parent, crawler.LinkToVisit{URL: u, CallbackData: metadata, Request: request}, r.Depth,
+		isSeed)
 }
 
 // enqueueLink queues l, whose depth as colly counts it is depth. It becomes one of the links that
 // Handle returns for parent, or is queued at once if parent is nil or cannot hold it.
-func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, depth int) error {
+func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, depth int, isSeed bool) error {
 	if parent.tryBufferLink(l) {
 		return nil
 	}
-	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0),
+	e := storage.Entry{URL: l.URL, Source: storage.SourceLink, Depth: max(depth-1, 0),
 		CallbackData: l.CallbackData, Request: l.Request}
-	if c.hasRequestedPage.Load() { // the limits of URL traps apply to links, not to seeds
-		e.Source = storage.SourceLink
+	if isSeed {
+		e.Source = storage.SourceSeed
 	}
 	if parent == nil {
-		_, err := c.frontier.Discover(context.Background(), e)
+		added, err := c.frontier.Discover(context.Background(), e)
+		c.unvisitedRequests.Add(int64(added))
 		return err
 	}
 	e.Referrer = parent.ticket.URL().String()

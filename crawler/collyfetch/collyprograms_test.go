@@ -25,7 +25,8 @@ import (
 // for the few places where the two differ.
 type programSession struct {
 	*colly.Collector
-	join func(string, *colly.Collector) // does nothing with plain colly
+	join     func(string, *colly.Collector) // does nothing with plain colly
+	runQueue func(*queue.Queue) error
 
 	mu    sync.Mutex // guards items
 	items map[string]bool
@@ -102,7 +103,7 @@ var collyPrograms = map[string]func(*programSession){
 		for i := range 5 {
 			_ = q.AddURL(fmt.Sprintf("http://wiki.test/bees?q=%d", i))
 		}
-		_ = q.Run(s.Collector)
+		_ = s.runQueue(q)
 	},
 	"error_handling": func(s *programSession) {
 		s.OnHTML("*", func(e *colly.HTMLElement) { s.addItem("html of %s", e.Request.URL) })
@@ -293,7 +294,8 @@ func TestPrograms(t *testing.T) {
 func runPlain(web http.RoundTripper, program func(*programSession)) []string {
 	c := colly.NewCollector()
 	c.WithTransport(web)
-	s := &programSession{Collector: c, join: func(string, *colly.Collector) {}, items: map[string]bool{}}
+	s := &programSession{Collector: c, join: func(string, *colly.Collector) {}, items: map[string]bool{},
+		runQueue: func(q *queue.Queue) error { return q.Run(c) }}
 	program(s)
 	c.Wait()
 	return slices.Sorted(maps.Keys(s.items))
@@ -305,7 +307,8 @@ func runWrapped(t *testing.T, web http.RoundTripper, program func(*programSessio
 	o.KeepCookies = true // as plain colly does
 	crawl := wrapCollector(t, c, o)
 	s := &programSession{Collector: c, items: map[string]bool{},
-		join: func(name string, other *colly.Collector) { must(t, crawl.JoinCollector(name, other)) }}
+		join:     func(name string, other *colly.Collector) { must(t, crawl.JoinCollector(name, other)) },
+		runQueue: func(q *queue.Queue) error { return crawl.RunQueue(t.Context(), q) }}
 	program(s)
 	must(t, crawl.Run(t.Context()))
 	return slices.Sorted(maps.Keys(s.items))

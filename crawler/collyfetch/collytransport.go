@@ -20,8 +20,8 @@ type collyTransport struct{ collector *Collector }
 
 // Errors of requests that are refused.
 var (
-	errNotJoined = errors.New("the collector is a Clone that has not been joined to the crawl: see " +
-		"Collector.JoinCollector")
+	errNotJoined = errors.New("the collector is a Clone that has not joined the crawl: call " +
+		"JoinCollector(name, clone) before the crawl begins")
 	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must not change")
 	errTransportReplaced = errors.New("the collector's transport was replaced by one that does not use tickets")
 )
@@ -30,7 +30,11 @@ var (
 func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := d.collector.findCallbackRunByHeader(req.Header)
 	if r == nil {
-		return nil, unticketedError(req)
+		err := unticketedError(req)
+		if errors.Is(err, errNotJoined) { // programs often ignore the error of Visit
+			d.collector.warnings.logNotJoined(d.collector, req)
+		}
+		return nil, err
 	}
 	// Callbacks share this map, and must not see the token.
 	delete(req.Header, leaseTokenHeader)

@@ -37,7 +37,8 @@
 //
 // # Goroutines and locks
 //
-// The package starts no goroutine. A coroutine runs on the worker that calls Fetch or Handle, and
-// Collector.ReleaseVisitResources ends it. Collector.mu, callbackRun.mu and unsentRequests.mu are
-// never held together, nor while callbacks run.
+// Crawl.RunQueue starts a goroutine for Queue.Run, which ends when the queue has ended; the package
+// starts no other. A coroutine runs on the worker that calls Fetch or Handle, and
+// Collector.ReleaseVisitResources ends it. Collector.mu, callbackRun.mu, unsentRequests.mu,
+// warnings.mu and queueRun.mu are never held together, nor while callbacks run.
 package collyfetch

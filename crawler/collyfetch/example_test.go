@@ -1,6 +1,7 @@
 package collyfetch_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
@@ -153,6 +155,37 @@ func ExampleCollector_JoinCollector() {
 	}
 	// Output:
 	// http://library.example/hours, found as "Hours"
+}
+
+// RunQueue takes the place of Queue.Run. Callbacks may add to the queue.
+func ExampleCrawl_RunQueue() {
+	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: httpfetch.Config{Transport: libraryWeb()},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	q, err := queue.New(2, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println("found", e.Text) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		if next, err := e.Request.New("GET", e.Request.AbsoluteURL(e.Attr("href")), nil); err == nil {
+			q.AddRequest(next)
+		}
+	})
+	q.AddURL("http://library.example/")
+	if err := c.RunQueue(context.Background(), q); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// found Library
+	// found Hours
 }
 
 // FollowLink does what Request.Visit does, without the cost of colly's URL parser.

@@ -52,7 +52,7 @@ func (r *callbackRun) followLink(page *colly.Request, ref string) error {
 	if err != nil {
 		return err
 	}
-	return r.collector.enqueueLink(r, crawler.LinkToVisit{URL: u, CallbackData: metadata}, depth)
+	return r.collector.enqueueLink(r, crawler.LinkToVisit{URL: u, CallbackData: metadata}, depth, false)
 }
 
 // baseURL returns the URL that links on the page are relative to: the one of its base element, or the

@@ -86,6 +86,7 @@ type Crawl struct {
 	workerCount      int             // WrapOptions.Settings.Workers
 	mustReleaseHolds bool            // suspensions of an earlier process have yet to be reviewed
 	isRunning        atomic.Bool     // Run, or a Visit that waits, is under way
+	queueRuns        []*queueRun     // unfinished; only the goroutine that set isRunning uses it, and Close
 }
 
 // Wrap builds a polite, persistent and resumable crawl around c. From then on, the URLs that c visits
@@ -221,10 +222,10 @@ func (c *Crawl) Run(ctx context.Context) error {
 	if err := c.rereadSettings(); err != nil {
 		return err
 	}
-	return c.run(ctx)
+	return c.runWithQueues(ctx)
 }
 
-// run is Run, for callers that have set isRunning and called rereadSettings.
+// run crawls until the frontier is empty, for runWithQueues.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
 		// The settings may differ from those of the last run: end its suspensions, except for hosts
@@ -237,8 +238,10 @@ func (c *Crawl) run(ctx context.Context) error {
 	c.crawler.Settings.Workers = c.workerCount
 	if c.workerCount == 0 && !c.async.Load() {
 		c.crawler.Settings.Workers = 1 // callbacks of a synchronous program do not run concurrently
+		for _, r := range c.queueRuns {
+			c.crawler.Settings.Workers = max(c.crawler.Settings.Workers, r.threads)
+		}
 	}
-	defer c.hasRequestedPage.Store(false)
 	return c.crawler.Run(ctx)
 }
 
@@ -271,9 +274,18 @@ func (c *Crawl) warnIfOnlySuspendedLeft(err error) error {
 // Stats returns the counts of the crawl so far.
 func (c *Crawl) Stats() crawler.Stats { return c.crawler.Stats() }
 
-// Close flushes the state of the crawl to disk, and closes its files and idle connections.
+// Close flushes the state of the crawl to disk, and closes its files and idle connections. It logs
+// that requests are queued which no run has visited.
 func (c *Crawl) Close() (err error) {
+	for _, r := range c.queueRuns {
+		r.drain()
+	}
+	c.queueRuns = nil
 	if c.Collector != nil {
+		if n := c.unvisitedRequests.Load(); n > 0 {
+			c.Log.Warn("requests are queued, and no run has visited them: call Run, Wait or, for a queue, RunQueue of "+
+				"the Crawl", "requests", n)
+		}
 		c.fetcher.CloseIdleConnections()
 	}
 	if c.frontierStore != nil { // closed first: it flushes gateNotes before it writes
@@ -332,5 +344,5 @@ func (c *Crawl) enqueueAndRunUnlessAsync(enqueue func() error) error {
 	if err := enqueue(); err != nil || c.async.Load() {
 		return err
 	}
-	return c.warnIfOnlySuspendedLeft(c.run(c.ctx))
+	return c.warnIfOnlySuspendedLeft(c.runWithQueues(c.ctx))
 }

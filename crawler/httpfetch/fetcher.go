@@ -154,6 +154,9 @@ func (f *Fetcher) CloseIdleConnections() {
 // UserAgent returns the User-Agent header that all requests have.
 func (f *Fetcher) UserAgent() string { return f.cfg.UserAgent }
 
+// KeepsCookies reports whether Config.Cookies keeps the cookies that sites set.
+func (f *Fetcher) KeepsCookies() bool { return f.cfg.Cookies != nil }
+
 // Fetch makes one request for the URL of t, and spends t. It returns an error if the response did
 // not arrive whole; a body that was cut at its limit is a response.
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
