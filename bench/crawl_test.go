@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -80,7 +81,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 		Frontier: frontier.New(store, frontier.Config{
 			Scope: frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1 << 30}, []decorum.URL{seed}),
 		}),
-		Gate:     gate.New(gate.Config{}, store),
+		Gate:     gate.New(gate.Config{Agent: robots.AgentFromName("bench")}, store),
 		Policy:   politeness.Policy{Delay: politeness.NoDelay, AdaptiveFactor: -1},
 		Limiter:  politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher:  fetcher,

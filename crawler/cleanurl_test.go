@@ -225,7 +225,8 @@ func TestYandexSession(t *testing.T) {
 		store := memory.New(memory.Config{})
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
 			c := newCrawl(t, web, store, seeds...)
-			c.Gate = gate.New(gate.Config{Dialect: robots.Yandex, SessionStart: time.Now()}, store)
+			c.Gate = gate.New(gate.Config{Agent: c.Gate.Agent(), Dialect: robots.Yandex, SessionStart: time.Now()},
+				store)
 			runCrawl(t, c)
 			time.Sleep(10 * time.Minute)
 		}

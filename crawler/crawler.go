@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -116,6 +118,7 @@ type Settings struct {
 	// Gate's purposes include text and data mining. Default 24 h.
 	TDMRepTTL time.Duration
 	// ProductToken is the crawler's product token; meta tags and X-Robots-Tag headers may name it.
+	// Default: that of the Gate's Agent, which it must not contradict.
 	ProductToken string
 }
 
@@ -215,8 +218,9 @@ func (c *Crawler) Continue(ctx context.Context) error {
 	return c.finishRun(context.Cause(ctx))
 }
 
-// Validate returns an error of Kind Invalid if a required part is missing, or the Policy or the
-// Settings are invalid.
+// Validate returns an error of Kind Invalid if a required part is missing, the Policy or the
+// Settings are invalid, or the User-Agent of the Fetcher names another crawler than the Gate's
+// Agent.
 func (c *Crawler) Validate() error {
 	err := cmp.Or(c.Policy.Validate(), c.Settings.validate())
 	switch {
@@ -228,11 +232,23 @@ func (c *Crawler) Validate() error {
 		err = errors.New("field Limiter is nil")
 	case c.Fetcher == nil:
 		err = errors.New("field Fetcher is nil")
+	case err == nil:
+		err = c.checkProductTokens()
 	}
 	if err != nil {
 		return &decorum.Error{Op: "crawl", Kind: decorum.Invalid, Err: err}
 	}
 	return nil
+}
+
+// checkProductTokens returns an error if the Gate, the Settings and the Fetcher disagree on the
+// crawl's product token.
+func (c *Crawler) checkProductTokens() error {
+	product := c.Gate.Agent().Token()
+	if token := c.Settings.ProductToken; token != "" && !strings.EqualFold(token, product) {
+		return fmt.Errorf("field Settings.ProductToken is %q, and the Agent of the Gate is %q", token, product)
+	}
+	return checkProductToken(c.Fetcher, product)
 }
 
 // Prepare readies the crawl for calls of Step; Run calls it itself. It returns the error of
@@ -242,6 +258,7 @@ func (c *Crawler) Prepare() error {
 		return err
 	}
 	c.Settings = c.Settings.withDefaults()
+	c.Settings.ProductToken = cmp.Or(c.Settings.ProductToken, c.Gate.Agent().Token())
 	c.Limiter.SetWorkers(c.Settings.Workers)
 	c.Log = cmp.Or(c.Log, slog.Default())
 	c.configureParts()

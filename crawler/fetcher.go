@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,43 @@ type Fetcher interface {
 // returned.
 type VisitResourceReleaser interface {
 	ReleaseVisitResources(Ticket)
+}
+
+// A ProductTokenReporter is a Fetcher whose requests name the crawl. Crawler.Validate compares the
+// product token of its User-Agent with that of the Gate's Agent.
+type ProductTokenReporter interface {
+	ProductToken() string
+}
+
+// checkProductToken returns an error unless f, or each of its Fetchers, names the crawl product.
+func checkProductToken(f Fetcher, product string) error {
+	switch f := f.(type) {
+	case ProductTokenReporter:
+		if !strings.EqualFold(f.ProductToken(), product) {
+			return fmt.Errorf("the User-Agent of the Fetcher names %q, and the Agent of the Gate is %q",
+				f.ProductToken(), product)
+		}
+	case MultiSchemeFetcher:
+		for _, scheme := range slices.Sorted(maps.Keys(f)) {
+			if err := checkProductToken(f[scheme], product); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CheckProductToken returns an error of Kind Unticketed if the ticket permits a request of a crawl
+// with another product token. A Fetcher calls it with the product token that it sends.
+func (t Ticket) CheckProductToken(product string) error {
+	if t.data == nil || t.data.crawler == nil {
+		return nil
+	}
+	if agent := t.data.crawler.Gate.Agent().Token(); !strings.EqualFold(product, agent) {
+		return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Unticketed,
+			Err: fmt.Errorf("the rules are those for %q, and the User-Agent names %q", agent, product)}
+	}
+	return nil
 }
 
 // MultiSchemeFetcher is the Fetcher of a crawl that speaks several protocols. It passes each visit

@@ -10,6 +10,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // newTicket returns a ticket for the robots.txt of an origin of a.test.
@@ -92,4 +94,41 @@ func TestNewFetchError(t *testing.T) {
 			t.Errorf("%v: %v, want %v", cause, err, want)
 		}
 	}
+}
+
+// TestProductTokens: the crawl has one name: a User-Agent whose product token is not that of the Gate's
+// Agent is an error of Validate or, if a Fetcher hides it, is not sent.
+func TestProductTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOneHostWeb(0)
+		other, err := httpfetch.New(httpfetch.Config{UserAgent: "otherbot/1.0 (+https://bot.test/)", Transport: web})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hidden := &trackingFetcher{Fetcher: other, unfinished: map[decorum.URL]bool{}}
+		for name, tt := range map[string]struct {
+			set     func(*crawler.Crawler)
+			isValid bool
+		}{
+			"same":      {func(*crawler.Crawler) {}, true},
+			"no token":  {func(c *crawler.Crawler) { c.Settings.ProductToken = "" }, true},
+			"case":      {func(c *crawler.Crawler) { c.Settings.ProductToken = "TestBot" }, true},
+			"settings":  {func(c *crawler.Crawler) { c.Settings.ProductToken = "otherbot" }, false},
+			"fetcher":   {func(c *crawler.Crawler) { c.Fetcher = other }, false},
+			"no agent":  {func(c *crawler.Crawler) { c.Gate = gate.New(gate.Config{}, c.Frontier.Store()) }, false},
+			"by scheme": {func(c *crawler.Crawler) { c.Fetcher = crawler.MultiSchemeFetcher{"http": other} }, false},
+			"hidden":    {func(c *crawler.Crawler) { c.Fetcher = hidden }, true},
+		} {
+			c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+			tt.set(c)
+			if err := c.Validate(); (err == nil) != tt.isValid || err != nil && !errors.Is(err, decorum.Invalid) {
+				t.Errorf("%s: Validate returned %v, want valid %v", name, err, tt.isValid)
+			}
+		}
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		c.Fetcher = hidden
+		if err := c.Run(t.Context()); len(web.Log()) > 0 {
+			t.Errorf("%d requests were sent under another name; Run returned %v", len(web.Log()), err)
+		}
+	})
 }

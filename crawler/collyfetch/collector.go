@@ -58,6 +58,7 @@ type Collector struct {
 var (
 	_ crawler.Fetcher               = (*Collector)(nil)
 	_ crawler.VisitResourceReleaser = (*Collector)(nil)
+	_ crawler.ProductTokenReporter  = (*Collector)(nil)
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl with the frontier f whose requests
@@ -200,6 +201,9 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 	}
 	return r.response, nil
 }
+
+// ProductToken implements crawler.ProductTokenReporter.
+func (c *Collector) ProductToken() string { return c.fetcher.ProductToken() }
 
 // errNotFetched is the error of a Crawler that was assembled incorrectly.
 var errNotFetched = errors.New("the callbacks have not seen the request for the page: is the Collector the Fetcher " +

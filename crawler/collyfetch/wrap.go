@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,13 +56,14 @@ type WrapOptions struct {
 	// LimiterConfig limits the whole crawl and each address. IPConcurrency 0 is 2.
 	LimiterConfig politeness.LimiterConfig
 	// RobotsConfig says how robots.txt is read, and what the pages are used for (Purposes: see
-	// docs/ai-use.md). Wrap sets its Agent from Agent.
+	// docs/ai-use.md). The zero Agent is made from Agent; another, which may have wider tokens, must
+	// have its product token.
 	RobotsConfig gate.Config
 	// FrontierConfig says which URLs belong to the crawl, and their order. Scope nil: the URLs
 	// that the collector allows.
 	FrontierConfig frontier.Config
-	// FetchConfig says how requests are sent. Wrap sets UserAgent and From from Agent and Contact,
-	// and Cookies if KeepCookies is set.
+	// FetchConfig says how requests are sent. Wrap sets UserAgent from Agent and Contact, and
+	// Cookies if KeepCookies is set.
 	FetchConfig httpfetch.Config
 	// Settings are the limits of a run. Workers 0 is one worker, so that callbacks run one at a
 	// time, unless the collector is Async. Sitemaps are not read: the callbacks say what to visit.
@@ -100,15 +102,9 @@ type Crawl struct {
 func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
-	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
-	if err != nil {
+	if err := o.setIdentity(); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
-	if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
-		return nil, fmt.Errorf("collyfetch: agent: %w", err)
-	}
-	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken =
-		userAgent, httpheader.ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -139,6 +135,29 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl.Collector.MaxRequestBody = o.MaxRequestBody
 	crawl.crawler.Fetcher, crawl.crawler.Handler = crawl.Collector, crawl.Handle
 	return crawl, nil
+}
+
+// setIdentity sets, from Agent and Contact, what robots.txt rules are looked up by and what requests
+// say of the crawl. It returns an error for a field that says something else.
+func (o *WrapOptions) setIdentity() error {
+	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
+	if err != nil {
+		return err
+	}
+	switch token := o.RobotsConfig.Agent.Token(); {
+	case o.FetchConfig.UserAgent != "" && o.FetchConfig.UserAgent != userAgent:
+		return fmt.Errorf("FetchConfig.UserAgent %q: Agent and Contact make it %q", o.FetchConfig.UserAgent, userAgent)
+	case token != "" && !strings.EqualFold(token, product):
+		return fmt.Errorf("RobotsConfig.Agent %q: Agent is %q", token, o.Agent)
+	case o.Settings.ProductToken != "" && !strings.EqualFold(o.Settings.ProductToken, product):
+		return fmt.Errorf("Settings.ProductToken %q: Agent is %q", o.Settings.ProductToken, o.Agent)
+	case token == "":
+		if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+	}
+	o.FetchConfig.UserAgent, o.Settings.ProductToken = userAgent, product
+	return nil
 }
 
 // withDefaults sets the fields that o leaves empty, from the collector's settings where it has them.

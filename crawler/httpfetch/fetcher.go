@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -22,10 +23,12 @@ import (
 
 // Config configures a Fetcher. All fields but UserAgent may be zero.
 type Config struct {
-	// UserAgent is the User-Agent header: product/version (+contact). Compulsory.
+	// UserAgent is the User-Agent header: product/version (+contact), as in examplebot/1.0
+	// (+https://example.com/bot). The product token is that of the Gate's Agent; the contact is a
+	// URL or mailto: by which a site's owner can reach the crawl's operator. Compulsory.
 	UserAgent string
 	// From is the mail address of the crawl's operator, for the From header (RFC 9110,
-	// section 10.1.2). Empty: the header is not sent.
+	// section 10.1.2). Empty: the address of a mailto: contact, which From must not contradict.
 	From string
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
@@ -107,20 +110,30 @@ func (cfg Config) withDefaults() Config {
 // A Fetcher is a crawler.Fetcher on net/http. Its methods are safe for concurrent use.
 type Fetcher struct {
 	cfg       Config
+	product   string // the product token of cfg.UserAgent
 	transport *ticketedClient
 	dialer    *crawlDialer
 }
 
-var _ crawler.Fetcher = (*Fetcher)(nil)
+var (
+	_ crawler.Fetcher              = (*Fetcher)(nil)
+	_ crawler.ProductTokenReporter = (*Fetcher)(nil)
+)
 
-// New returns a Fetcher. It returns an error if cfg has an empty UserAgent, a header that is
-// invalid or reserved for the crawl, or a malformed proxy or connect-to rule.
+// New returns a Fetcher. It returns an error if cfg has a UserAgent of another form, a header that
+// is invalid or reserved for the crawl, or a malformed proxy or connect-to rule.
 func New(cfg Config) (*Fetcher, error) {
-	if cfg.UserAgent == "" {
-		return nil, errors.New("httpfetch: a User-Agent is compulsory: product/version (+contact)")
+	_, contact, err := httpheader.ParseUserAgent(cfg.UserAgent)
+	if err != nil {
+		return nil, fmt.Errorf("httpfetch: %w", err)
 	}
-	if !httpguts.ValidHeaderFieldValue(cfg.UserAgent) || !httpguts.ValidHeaderFieldValue(cfg.From) {
-		return nil, errors.New("httpfetch: User-Agent or From has characters that are invalid in a header")
+	mail := httpheader.ContactMail(contact)
+	cfg.From = cmp.Or(cfg.From, mail)
+	if mail != "" && cfg.From != mail {
+		return nil, fmt.Errorf("httpfetch: From %q: the contact in the User-Agent is %q", cfg.From, contact)
+	}
+	if !httpguts.ValidHeaderFieldValue(cfg.From) {
+		return nil, errors.New("httpfetch: From has characters that are invalid in a header")
 	}
 	for name, values := range cfg.Headers {
 		for _, value := range values {
@@ -142,7 +155,8 @@ func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
 	if transport.next == nil {
 		transport.next, transport.dialer = newHTTPTransport(dialer), dialer
 	}
-	return &Fetcher{cfg: cfg, transport: transport, dialer: dialer}
+	product, _, _ := strings.Cut(cfg.UserAgent, "/")
+	return &Fetcher{cfg: cfg, product: product, transport: transport, dialer: dialer}
 }
 
 // CloseIdleConnections closes the connections that are kept open for the next visit. Call it
@@ -153,6 +167,10 @@ func (f *Fetcher) CloseIdleConnections() {
 
 // UserAgent returns the User-Agent header that all requests have.
 func (f *Fetcher) UserAgent() string { return f.cfg.UserAgent }
+
+// ProductToken returns the product token of the User-Agent. It implements
+// crawler.ProductTokenReporter.
+func (f *Fetcher) ProductToken() string { return f.product }
 
 // KeepsCookies reports whether Config.Cookies keeps the cookies that sites set.
 func (f *Fetcher) KeepsCookies() bool { return f.cfg.Cookies != nil }
@@ -168,6 +186,9 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // the zero Ticket is always refused
+	}
+	if err := t.CheckProductToken(f.product); err != nil {
+		return nil, err
 	}
 	trip := &roundTrip{ticket: t}
 	defer func() { // also runs if a decoder panics

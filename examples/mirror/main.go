@@ -79,11 +79,11 @@ func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy
 // newCrawler returns a crawler for the host of seed.
 func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config,
 	policy politeness.Policy) (*crawler.Crawler, error) {
-	agent, err := robots.NewAgent("mirrorbot") // the product token in robots.txt
+	fetcher, err := httpfetch.New(fetch)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := httpfetch.New(fetch)
+	agent, err := robots.NewAgent(fetcher.ProductToken()) // the name in robots.txt
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config,
 	return &crawler.Crawler{
 		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: robotsGate.CleanURL, Budget: limits}),
 		Gate:     robotsGate, Policy: policy, Limiter: limits, Fetcher: fetcher,
-		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{Images: true},
-			ProductToken: "mirrorbot"},
+		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{Images: true}},
 	}, nil
 }
 

@@ -39,6 +39,9 @@ func New(cfg Config, notes storage.Notes) *Gate {
 // Dialect returns the dialect in which the Gate parses files.
 func (g *Gate) Dialect() robots.Dialect { return g.cfg.Dialect }
 
+// Agent returns the crawler whose rules count.
+func (g *Gate) Agent() robots.Agent { return g.cfg.Agent }
+
 // Check returns a Clearance for u. If the robots.txt of its origin must be fetched first, the
 // Clearance is for the robots.txt: the caller passes the answer to RecordFetch, or the Clearance to
 // CancelFetch if it does not make the visit. Otherwise the error is a *decorum.Error of kind

@@ -15,7 +15,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
-	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
@@ -76,9 +75,9 @@ func NewFetchers(
 		bodyMemory = bodymem.NewDefault()
 	}
 	cfg := httpfetch.Config{
-		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact),
-		Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
-		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+		UserAgent: p.UserAgent(), Timeout: time.Duration(p.Fetch.Timeout),
+		FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		MaxHeaderBytes:   int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate,
 		DNSTTL:           time.Duration(p.Fetch.DNSTTL),
 		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,
