@@ -81,9 +81,10 @@ var allowedImports = map[string][]string{
 	"crawler/forecast": {"internal/timecmp", "politeness"},
 	"crawler/replay": {".", "storage", "storage/ledger", "storage/memory",
 		"storage/warc", "crawler", "robots/gate"},
-	"crawler/collyfetch": {".", "crawler", "crawler/httpfetch",
-		"crawler/internal/httpheader", "frontier", "internal/recent", "politeness", "robots", "robots/gate", "storage",
-		"storage/bolt", "storage/ledger", "storage/memory"},
+	"crawler/crawl": {".", "crawler", "crawler/httpfetch", "crawler/internal/httpheader", "frontier",
+		"politeness", "robots", "robots/gate", "storage", "storage/bolt", "storage/ledger", "storage/memory"},
+	"crawler/collyfetch": {".", "crawler", "crawler/crawl", "crawler/httpfetch", "crawler/internal/httpheader",
+		"frontier", "internal/recent", "politeness", "robots/gate", "storage"},
 	"crawler/httpfetch": {".", "crawler", "crawler/bodymem", "crawler/botauth",
 		"crawler/internal/dialrules", "crawler/internal/httpheader", "internal/recent",
 		"internal/registrable", "storage"},
@@ -253,6 +254,7 @@ func TestImportsAndFiles(t *testing.T) {
 // checking a project file needs no fetcher.
 var forbiddenDeps = map[string][]string{
 	"cmd/decorum":           {"crawler/collyfetch"},
+	"crawler/crawl":         {"crawler/collyfetch", "crawler/daemon"},
 	"examples/mirror":       {"crawler/collyfetch"},
 	"examples/robotsimpact": {"crawler", "frontier", "politeness", "storage"},
 	"crawler/httpfetch":     {"crawler/collyfetch"},

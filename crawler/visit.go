@@ -120,6 +120,14 @@ func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Leas
 // HTML. The first call scans the page; later calls return the same result.
 func (v *Visit) PageScanResult() *extract.ScanResult { return v.pageScanResult.get() }
 
+// Title returns the title of the page, "" if it has none or is not HTML.
+func (v *Visit) Title() string {
+	if page := v.PageScanResult(); page != nil {
+		return page.Title
+	}
+	return ""
+}
+
 // HeaderScanResult returns what extract.Scanner.ScanHeaderLinks finds in the header of the answer,
 // nil without an answer. The first call scans the header; later calls return the same result.
 func (v *Visit) HeaderScanResult() *extract.ScanResult { return v.headerScanResult.get() }

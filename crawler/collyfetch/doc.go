@@ -2,7 +2,7 @@
 // are queued; crawler/httpfetch sends each when robots.txt allows it and its host is due.
 //
 // Wrap takes the colly.Collector of an existing program, with its callbacks, and builds a complete
-// crawl around it, with robots.txt, delays, and a frontier that survives kill -9:
+// crawl around it (package crawl), with robots.txt, delays, and a frontier that survives kill -9:
 //
 //	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 //		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: "crawl"})

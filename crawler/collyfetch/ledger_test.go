@@ -94,7 +94,7 @@ func TestWrapWithInvalidLedger(t *testing.T) {
 	o := quietOptions(aiPolicyWeb())
 	o.KeepLedger = true
 	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil ||
-		!strings.Contains(err.Error(), "needs WrapOptions.StateDir") {
+		!strings.Contains(err.Error(), "needs a StateDir") {
 		t.Errorf("%v, want that it needs a directory", err)
 	}
 	o.StateDir = t.TempDir()

@@ -4,29 +4,21 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawl"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
-	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
-	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/bolt"
-	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // WrapOptions configures the crawl around a wrapped collector. Agent and Contact are compulsory; the
@@ -79,16 +71,13 @@ type WrapOptions struct {
 type Crawl struct {
 	*Collector
 
-	crawler          *crawler.Crawler
-	gateNotes        storage.NoteStore
-	frontierStore    storage.Store
-	ledger           *ledgerWriter   // nil: the crawl keeps no ledger
-	ctx              context.Context // from colly.StdlibContext
-	async            atomic.Bool     // from colly.Async
-	workerCount      int             // WrapOptions.Settings.Workers
-	mustReleaseHolds bool            // suspensions of an earlier process have yet to be reviewed
-	isRunning        atomic.Bool     // Run, or a Visit that waits, is under way
-	queueRuns        []*queueRun     // unfinished; only the goroutine that set isRunning uses it, and Close
+	crawl       *crawl.Crawl
+	crawler     *crawler.Crawler // that of crawl
+	ctx         context.Context  // from colly.StdlibContext
+	async       atomic.Bool      // from colly.Async
+	workerCount int              // WrapOptions.Settings.Workers
+	isRunning   atomic.Bool      // Run, or a Visit that waits, is under way
+	queueRuns   []*queueRun      // unfinished; only the goroutine that set isRunning uses it, and Close
 }
 
 // Wrap builds a polite, persistent and resumable crawl around c. From then on, the URLs that c visits
@@ -99,71 +88,24 @@ type Crawl struct {
 //
 // Wrap returns an error for settings of c that decorum cannot support, and for invalid WrapOptions.
 // docs/colly.md lists them.
-func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
-	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
-	crawl.async.Store(c.Async)
-	if err := o.setIdentity(); err != nil {
-		return nil, fmt.Errorf("collyfetch: %w", err)
-	}
-	o = o.withDefaults(c)
-	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
-		return nil, fmt.Errorf("collyfetch: %w", err)
-	}
-	if o.KeepLedger && o.StateDir == "" {
-		return nil, errLedgerNeedsDir
-	}
-	// Open the files of the crawl, and close them if a later step fails.
-	if err := crawl.openStores(o); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, crawl.Close())
-		}
-	}()
-	if o.KeepCookies {
-		o.FetchConfig.Cookies = httpfetch.NewCookies(crawl.frontierStore)
-	}
-	fetcher, err := httpfetch.New(o.FetchConfig)
+func Wrap(c *colly.Collector, o WrapOptions) (*Crawl, error) {
+	base, err := crawl.Open(o.config(c))
 	if err != nil {
 		return nil, err
 	}
-	crawl.assembleCrawler(o)
-	if crawl.Collector, err = wrapCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
-		return nil, err
+	w := &Crawl{crawl: base, crawler: base.Crawler(), ctx: c.Context, workerCount: o.Settings.Workers}
+	w.async.Store(c.Async)
+	if w.Collector, err = wrapCollector(c, w.crawler.Frontier, base.Fetcher(), w.crawler.Log); err != nil {
+		return nil, errors.Join(err, base.Close())
 	}
-	crawl.Collector.MaxRequestBody = o.MaxRequestBody
-	crawl.crawler.Fetcher, crawl.crawler.Handler = crawl.Collector, crawl.Handle
-	return crawl, nil
+	w.Collector.MaxRequestBody = o.MaxRequestBody
+	w.crawler.Fetcher, w.crawler.Handler = w.Collector, w.Handle
+	return w, nil
 }
 
-// setIdentity sets, from Agent and Contact, what robots.txt rules are looked up by and what requests
-// say of the crawl. It returns an error for a field that says something else.
-func (o *WrapOptions) setIdentity() error {
-	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
-	if err != nil {
-		return err
-	}
-	switch token := o.RobotsConfig.Agent.Token(); {
-	case o.FetchConfig.UserAgent != "" && o.FetchConfig.UserAgent != userAgent:
-		return fmt.Errorf("FetchConfig.UserAgent %q: Agent and Contact make it %q", o.FetchConfig.UserAgent, userAgent)
-	case token != "" && !strings.EqualFold(token, product):
-		return fmt.Errorf("RobotsConfig.Agent %q: Agent is %q", token, o.Agent)
-	case o.Settings.ProductToken != "" && !strings.EqualFold(o.Settings.ProductToken, product):
-		return fmt.Errorf("Settings.ProductToken %q: Agent is %q", o.Settings.ProductToken, o.Agent)
-	case token == "":
-		if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
-			return fmt.Errorf("agent: %w", err)
-		}
-	}
-	o.FetchConfig.UserAgent, o.Settings.ProductToken = userAgent, product
-	return nil
-}
-
-// withDefaults sets the fields that o leaves empty, from the collector's settings where it has them.
-func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
-	o.Log = cmp.Or(o.Log, slog.Default())
-	o.LimiterConfig.IPConcurrency = cmp.Or(o.LimiterConfig.IPConcurrency, 2)
+// config returns the configuration of the crawl. Fields that o leaves empty come from the settings of
+// the collector where it has them.
+func (o WrapOptions) config(c *colly.Collector) crawl.Config {
 	o.Settings.NoSitemaps = true
 	o.Settings.MaxPages = cmp.Or(o.Settings.MaxPages, int64(c.MaxRequests))
 	o.FetchConfig.MaxBody = cmp.Or(o.FetchConfig.MaxBody, int64(c.MaxBodySize))
@@ -171,60 +113,11 @@ func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 		scope := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxDepth: math.MaxInt, CurrentYear: time.Now().Year()}
 		o.FrontierConfig.Scope = frontier.NewScope(scope, nil)
 	}
-	return o
-}
-
-// openStores opens the stores of the crawl, in StateDir or in memory, and the ledger if the crawl keeps
-// one. It closes them if it returns an error.
-func (c *Crawl) openStores(o WrapOptions) error {
-	if o.StateDir == "" {
-		c.gateNotes, c.frontierStore = memory.New(memory.Config{}), memory.New(memory.Config{})
-		return nil
-	}
-	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
-		return fmt.Errorf("collyfetch: cannot create the directory of the crawl: %w", err)
-	}
-	opts := bolt.Options{PostInterruptionDelay: o.Policy.WithDefaults().Delay,
-		OnStallChange: func(err error) {
-			o.Log.Warn("the state of the crawl cannot be written (error nil: it can be again)", "error", err)
-		},
-		OnDamaged: func(err error) { o.Log.Error("a record of the crawl's state is damaged", "error", err) }}
-	notes, err := bolt.OpenNotes(filepath.Join(o.StateDir, "robots.db"), opts)
-	if err == nil {
-		c.gateNotes = notes
-		err = c.openLedgerIfEnabled(o)
-	}
-	if err == nil {
-		// The robots.txt files and the ledger must be on disk before the frontier says that the
-		// requests they permitted have been made.
-		opts.BeforeWrite = func() error { return errors.Join(notes.Flush(context.Background()), c.ledger.sync()) }
-		opts.ListOutputFiles = c.ledger.durableFileExtents
-		var s *bolt.Store
-		if s, err = bolt.Open(filepath.Join(o.StateDir, "frontier.db"), opts); err == nil {
-			c.frontierStore = s
-		}
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
-	}
-	c.mustReleaseHolds = true
-	return nil
-}
-
-// assembleCrawler creates the Crawler from the options and the open stores.
-func (c *Crawl) assembleCrawler(o WrapOptions) {
-	if c.mustReleaseHolds {
-		o.LimiterConfig.RestartedAt = time.Now()
-	}
-	limits := politeness.NewLimiter(o.LimiterConfig)
-	robotsGate := gate.New(o.RobotsConfig, c.gateNotes)
-	o.FrontierConfig.CleanURL, o.FrontierConfig.Budget = robotsGate.CleanURL, limits
-	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.frontierStore, o.FrontierConfig), Gate: robotsGate, Policy: o.Policy, Limiter: limits,
-		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
-	}
-	if c.ledger != nil {
-		c.crawler.Ledger = c.ledger
+	return crawl.Config{
+		Agent: o.Agent, Contact: o.Contact, StateDir: o.StateDir, KeepLedger: o.KeepLedger, KeepCookies: o.KeepCookies,
+		Policy: o.Policy, LimiterConfig: o.LimiterConfig, RobotsConfig: o.RobotsConfig,
+		FrontierConfig: o.FrontierConfig, FetchConfig: o.FetchConfig, Settings: o.Settings,
+		Hooks: o.Hooks, Recorder: o.Recorder, Log: o.Log,
 	}
 }
 
@@ -246,13 +139,8 @@ func (c *Crawl) Run(ctx context.Context) error {
 
 // run crawls until the frontier is empty, for runWithQueues.
 func (c *Crawl) run(ctx context.Context) error {
-	if c.mustReleaseHolds {
-		// The settings may differ from those of the last run: end its suspensions, except for hosts
-		// that are not due and need a longer delay than this run waits for.
-		if err := c.crawler.Frontier.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {
-			return err
-		}
-		c.mustReleaseHolds = false
+	if err := c.crawl.ReleaseHolds(ctx); err != nil {
+		return err
 	}
 	c.crawler.Settings.Workers = c.workerCount
 	if c.workerCount == 0 && !c.async.Load() {
@@ -295,25 +183,16 @@ func (c *Crawl) Stats() crawler.Stats { return c.crawler.Stats() }
 
 // Close flushes the state of the crawl to disk, and closes its files and idle connections. It logs
 // that requests are queued which no run has visited.
-func (c *Crawl) Close() (err error) {
+func (c *Crawl) Close() error {
 	for _, r := range c.queueRuns {
 		r.drain()
 	}
 	c.queueRuns = nil
-	if c.Collector != nil {
-		if n := c.unvisitedRequests.Load(); n > 0 {
-			c.Log.Warn("requests are queued, and no run has visited them: call Run, Wait or, for a queue, RunQueue of "+
-				"the Crawl", "requests", n)
-		}
-		c.fetcher.CloseIdleConnections()
+	if n := c.unvisitedRequests.Load(); n > 0 {
+		c.Log.Warn("requests are queued, and no run has visited them: call Run, Wait or, for a queue, RunQueue of "+
+			"the Crawl", "requests", n)
 	}
-	if c.frontierStore != nil { // closed first: it flushes gateNotes before it writes
-		err = c.frontierStore.Close()
-	}
-	if c.gateNotes != nil {
-		err = errors.Join(err, c.gateNotes.Close())
-	}
-	return errors.Join(err, c.ledger.close())
+	return c.crawl.Close()
 }
 
 // Visit queues a URL. Like colly's Visit, it returns when that URL and all URLs that follow from it

@@ -1,4 +1,4 @@
-package collyfetch
+package crawl
 
 import (
 	"context"
@@ -14,26 +14,28 @@ import (
 // ends.
 type ledgerWriter struct{ *ledger.Ledger }
 
-// openLedgerIfEnabled opens the ledger if o.KeepLedger is set. The caller has locked StateDir by
+// openLedgerIfEnabled opens the ledger if cfg.KeepLedger is set. The caller has locked StateDir by
 // opening a store in it.
-func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
-	if !o.KeepLedger {
+func (c *Crawl) openLedgerIfEnabled(cfg Config) error {
+	if !cfg.KeepLedger {
 		return nil
 	}
-	run := crawler.NewLedgerRunStart(o.Policy)
+	run := crawler.NewLedgerRunStart(cfg.Policy)
 	run.UserAgent, run.ProductToken, run.RecordsRefusals =
-		o.FetchConfig.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
+		cfg.FetchConfig.UserAgent, cfg.Settings.ProductToken, cfg.Settings.RecordRefusalsInLedger
 	run.FallbackTokens, run.IgnoresStarRules =
-		o.RobotsConfig.Agent.FallbackTokens(), o.RobotsConfig.Agent.IgnoresStarRules()
+		cfg.RobotsConfig.Agent.FallbackTokens(), cfg.RobotsConfig.Agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes =
-		o.RobotsConfig.Dialect.String(), !o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
-	extent, err := readDurableLedgerExtent(o.StateDir)
+		cfg.RobotsConfig.Dialect.String(), !cfg.RobotsConfig.NoExtensions, cfg.RobotsConfig.Purposes
+	extent, err := readDurableLedgerExtent(cfg.StateDir)
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir),
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(cfg.StateDir, ledgerDir),
 		RunStart: run, LastDurableExtent: extent,
-		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
+		OnRecovered: func(cut int64) {
+			cfg.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut)
+		}})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}
 	}
@@ -94,4 +96,4 @@ func (p *ledgerWriter) close() error {
 }
 
 // errLedgerNeedsDir is the error of KeepLedger without StateDir.
-var errLedgerNeedsDir = errors.New("collyfetch: a ledger needs WrapOptions.StateDir")
+var errLedgerNeedsDir = errors.New("KeepLedger needs a StateDir")

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+)
+
+// serverAddrEnv in the environment makes the test binary run the program against that server.
+const serverAddrEnv = "CSV_TEST_SERVER"
+
+// TestMain runs the program itself if its parent has started a server, and the tests otherwise.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(serverAddrEnv); addr != "" {
+		config.Policy.Delay = 10 * time.Millisecond
+		config.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestCSV runs the program twice on a site of two HTML pages and a file, with a broken link, a link that
+// robots.txt disallows, and a link to another host. The second run visits nothing again.
+func TestCSV(t *testing.T) {
+	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.PageFunc{
+		"/": page("<title>Home, sweet</title><a href=/a>a</a><a href=/private>p</a>" +
+			"<a href=http://elsewhere.test/>e</a>"),
+		"/a":         page("<title>A</title><a href=/broken>b</a><a href=/notes.txt>n</a><a href=/>home</a>"),
+		"/notes.txt": crawltest.StaticPage(crawltest.Text("notes")),
+	}, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+		Response:     crawltest.Text("User-agent: titlebot\nDisallow: /private\n"),
+		IsDisallowed: func(p string) bool { return p == "/private" }})})
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, want := range []string{"http://example.com/,200,\"Home, sweet\"\nhttp://example.com/a,200,A\n" +
+		"http://example.com/notes.txt,200,\n", ""} {
+		c := exec.Command(self, "http://example.com/")
+		c.Dir, c.Env, c.Stderr = dir, append(os.Environ(), serverAddrEnv+"="+server.Addr), os.Stderr
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(out) != want {
+			t.Errorf("printed\n%swant\n%s", out, want)
+		}
+	}
+	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "titlebot"}); !r.OK() {
+		t.Error(r)
+	}
+}
