@@ -161,7 +161,7 @@ func (c *Crawl) callOnPage(ctx context.Context, v *crawler.Visit) error {
 
 // Run queues the seeds, crawls until no URL is left to visit, and returns the error of
 // crawler.Crawler.Run, such as frontier.ErrOnlySuspendedLeft if only hosts are left that do not
-// answer. It may be called again.
+// answer. It may be called again. A crawl without seeds that has no URL to visit is an error.
 func (c *Crawl) Run(ctx context.Context) error {
 	for _, u := range c.seeds {
 		e := storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly}
@@ -172,8 +172,15 @@ func (c *Crawl) Run(ctx context.Context) error {
 	if err := c.ReleaseHolds(ctx); err != nil {
 		return err
 	}
-	return c.crawler.Run(ctx)
+	err := c.crawler.Run(ctx)
+	if err == nil && len(c.seeds) == 0 && c.Stats().Pages == 0 {
+		return errNoSeeds
+	}
+	return err
 }
+
+// errNoSeeds is the error of a run that had nothing to visit.
+var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and so is the state")
 
 // ReleaseHolds ends the suspensions that an earlier process left, because the settings may differ
 // from its settings. It keeps those of hosts that are not due and need a longer delay than the crawl

@@ -131,6 +131,15 @@ func TestInvalidConfig(t *testing.T) {
 	}
 }
 
+// TestNoSeeds: a crawl that has nothing to visit says so.
+func TestNoSeeds(t *testing.T) {
+	cfg := quietConfig(libraryWeb())
+	cfg.Seeds = nil
+	if err := crawl.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "Seeds is empty") {
+		t.Errorf("Run returned %v, want an error that names Seeds", err)
+	}
+}
+
 func noPage(context.Context, *crawler.Visit) error { return nil }
 
 func noHandler(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
