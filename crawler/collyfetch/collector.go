@@ -259,15 +259,9 @@ func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) 
 	if r.IsAbort() {
 		return
 	}
-	if callbackRunFromContext(r.Ctx) == nil {
-		if isCalledByQueue() {
-			c.warnings.logQueueRun(c, "the requests of a queue are refused", r)
-			r.Headers.Set(refusalHeader, errUseRunQueue.Error())
-			return
-		}
-		if m.Async && isUnmarshaled(r) { // the stack of another goroutine is unknown
-			c.warnings.logQueueRun(c, "a queue seems to run, and a callback that adds to it would block", r)
-		}
+	if c.isOfQueueRun(m, r) {
+		r.Headers.Set(refusalHeader, errUseRunQueue.Error())
+		return
 	}
 	// The limits of URL traps apply to links, not to seeds.
 	if err := c.enqueueRequest(m, r, !c.hasRequestedPage.Load()); err != nil {

@@ -290,10 +290,21 @@ func (r *queueRun) drain() {
 var errUseRunQueue = errors.New("Queue.Run does not crawl, and its AddRequest would block callbacks: use " +
 	"Crawl.RunQueue(ctx, queue) in place of queue.Run(collector)")
 
-// isUnmarshaled reports whether r is a GET that Collector.UnmarshalRequest made, as a queue does.
-func isUnmarshaled(r *colly.Request) bool {
-	body, ok := r.Body.(*bytes.Reader)
-	return ok && body.Len() == 0 && r.Method == http.MethodGet
+// isOfQueueRun reports whether Queue.Run makes r, a request of m, and logs it. If m is Async, r comes from
+// another goroutine than the queue's: then a request that UnmarshalRequest made is only logged.
+func (c *Collector) isOfQueueRun(m *joinedCollyCollector, r *colly.Request) bool {
+	body, ok := r.Body.(*bytes.Reader) // of UnmarshalRequest; other requests need no search of the stack
+	if !ok || callbackRunFromContext(r.Ctx) != nil {
+		return false
+	}
+	if isCalledByQueue() {
+		c.warnings.logQueueRun(c, "the requests of a queue are refused", r)
+		return true
+	}
+	if m.Async && body.Len() == 0 && r.Method == http.MethodGet {
+		c.warnings.logQueueRun(c, "a queue seems to run, and a callback that adds to it would block", r)
+	}
+	return false
 }
 
 // isCalledByQueue reports whether a queue.Queue makes the request whose callbacks this goroutine runs.
