@@ -24,13 +24,14 @@ import (
 // RunQueue is q.Run(c) of a colly program, where q is a *queue.Queue or does the same: it moves the
 // requests of q into the crawl, and returns when these and all URLs that follow from them have been
 // visited. Callbacks may add to q. The requests have the callbacks of the collector that was wrapped.
-// RunQueue returns the error of Run, or of q.Run.
+// RunQueue returns the error of Run, or of q.Run. Requests that leave q are in the state of the crawl
+// alone, also if the storage of q is durable: set StateDir to keep them.
 //
 // The limits of a run hold for the whole queue. If a limit, ctx or an error ends the crawl early,
 // callbacks may still add to q: the next RunQueue or Run continues, and Close moves the rest of q into
 // the state of the crawl. After RunQueue has returned nil, AddRequest blocks, as it does in colly
 // after q.Run; AddURL, and another RunQueue, do not. To end a crawl early, cancel ctx: after
-// Queue.Stop, AddRequest blocks.
+// Queue.Stop, or an error of the storage of q, AddRequest blocks, and RunQueue waits for the callback.
 //
 // If the collector is not Async, and WrapOptions.Settings.Workers is 0, as many callbacks run at a
 // time as a *queue.Queue has threads.
@@ -63,8 +64,11 @@ func (c *Crawl) runWithQueues(ctx context.Context) error {
 	for run, isFirst := c.run, true; ; run, isFirst = c.crawler.Continue, false {
 		// Let the queues begin to fill the frontier.
 		hasMore, err := c.pullFromQueues(ctx)
-		if err != nil || !hasMore && !isFirst {
+		switch {
+		case err != nil:
 			return errors.Join(idleErr, err)
+		case !hasMore && !isFirst:
+			return idleErr
 		}
 		// Crawl until the frontier is empty, or all that is left must wait.
 		stopWatching := c.cancelAtQueueEnd(cancel)
@@ -119,6 +123,7 @@ type queueRun struct {
 	queue     interface{ Run(*colly.Collector) error }
 	threads   int          // of a *queue.Queue; 0: unknown
 	seedsLeft atomic.Int64 // requests that were in the queue at its start
+	knowsSize bool         // seedsLeft was known at the start
 	isStarted bool
 
 	held     chan struct{}           // gets a value when a consumer is held
@@ -154,13 +159,15 @@ var errQueueStopped = errors.New("collyfetch: the queue was stopped before the c
 var errQueueDone = errors.New("the queue has ended")
 
 // start starts the queue with a collector of its own, whose requests go to receive. The number of
-// requests that it has now says how many of them are seeds.
+// requests that it has now says how many of them are seeds. If it is unknown, seeds are those that
+// come before the first page is requested.
 func (r *queueRun) start() {
 	r.isStarted = true
 	r.seedsLeft.Store(math.MaxInt64)
 	if q, ok := r.queue.(interface{ Size() (int, error) }); ok {
 		if size, err := q.Size(); err == nil {
 			r.seedsLeft.Store(int64(size))
+			r.knowsSize = true
 		}
 	}
 	c := r.collector.Collector.Clone()
@@ -203,8 +210,7 @@ func (r *queueRun) runQueue(c *colly.Collector) (err error) {
 func (r *queueRun) receive(req *colly.Request) {
 	req.Abort()
 	c := r.collector
-	isSeed := r.seedsLeft.Add(-1) >= 0
-	if err := c.enqueueRequest(c.joinedCollectors[""], req, isSeed); err != nil {
+	if err := c.enqueueRequest(c.joinedCollectors[""], req, r.isSeed(req)); err != nil {
 		c.Log.Error("a request of a queue is refused", "url", req.URL, "why", err) // the queue ignores errors
 		return
 	}
@@ -219,6 +225,13 @@ func (r *queueRun) receive(req *colly.Request) {
 	r.mu.Unlock()
 	r.held <- struct{}{}
 	<-unhold
+}
+
+// isSeed reports whether req, which has just left the queue, is a seed. It counts req.
+func (r *queueRun) isSeed(req *colly.Request) bool {
+	isLeft := r.seedsLeft.Add(-1) >= 0
+	// Request.New gives a request the Ctx of the page on which a callback made it.
+	return isLeft && req.Ctx.GetAny(leaseTokenHeader) == nil && (r.knowsSize || !r.collector.hasRequestedPage.Load())
 }
 
 // release lets the held consumer continue, and reports whether there was one.

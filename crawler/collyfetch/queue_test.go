@@ -248,6 +248,39 @@ func TestRunQueueSeeds(t *testing.T) {
 	})
 }
 
+// TestRunQueueLinks: the URLs that callbacks add to a queue are links, for which the limits of URL traps
+// hold, also if the size of the queue is unknown or a seed of the queue was refused.
+func TestRunQueueLinks(t *testing.T) {
+	for name, mustHide := range map[string]bool{"known size": false, "unknown size": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, o := newQueueProgram(t, 2, 1), quietOptions(smallWeb())
+				for range 20 {
+					must(t, p.AddURL("http://refused.test/"))
+				}
+				o.FrontierConfig.Scope = frontier.NewScope(
+					frontier.ScopeConfig{Mode: frontier.AnyScope, MaxDepth: 100, MaxURLsPerPattern: 3}, nil)
+				crawl := wrapCollector(t, colly.NewCollector(colly.AllowedDomains("a.test")), o)
+				crawl.OnResponse(func(r *colly.Response) {
+					for n := range 20 {
+						next, err := r.Request.New("GET", fmt.Sprintf("http://a.test/mill?x=%d", n), nil)
+						must(t, err)
+						must(t, p.AddRequest(next))
+					}
+				})
+				var q interface{ Run(*colly.Collector) error } = p.Queue
+				if mustHide {
+					q = &opaqueQueue{p.Run}
+				}
+				must(t, crawl.RunQueue(t.Context(), q))
+				if n := crawl.Stats().Pages; n < 2 || n > 10 { // 4, and some that two threads add at a time
+					t.Errorf("%d pages were visited, want the seed and a few of 20 links", n)
+				}
+			})
+		})
+	}
+}
+
 // TestQueueRun: Queue.Run on a wrapped collector is refused, which is logged. A run after it does not
 // wait for callbacks that add to the queue. If the program has made the collector Async, the requests
 // are recognised less certainly: they are queued, which is logged, too.

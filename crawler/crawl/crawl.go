@@ -61,8 +61,8 @@ func (c *Crawl) open(cfg Config) error {
 	// Check the configuration before a file is created.
 	for _, seed := range cfg.Seeds {
 		u, err := decorum.ParseURL(seed)
-		if err != nil {
-			return fmt.Errorf("seed %q: %w", seed, err)
+		if err != nil || !u.Origin().IsHTTP() {
+			return fmt.Errorf("seed %q: expected a URL with http or https, as in https://example.com/", seed)
 		}
 		c.seeds = append(c.seeds, u)
 	}
@@ -180,7 +180,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 }
 
 // errNoSeeds is the error of a run that had nothing to visit.
-var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and so is the state")
+var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and the state has no URL that is due")
 
 // ReleaseHolds ends the suspensions that an earlier process left, because the settings may differ
 // from its settings. It keeps those of hosts that are not due and need a longer delay than the crawl

@@ -105,7 +105,9 @@ func TestInvalidConfig(t *testing.T) {
 	for want, set := range map[string]func(*crawl.Config){
 		"agent":                 func(c *crawl.Config) { c.Agent = "" },
 		"contact":               func(c *crawl.Config) { c.Contact = "me" },
-		"seed":                  func(c *crawl.Config) { c.Seeds = []string{"://"} },
+		`seed "://"`:            func(c *crawl.Config) { c.Seeds = []string{"://"} },
+		"expected a URL":        func(c *crawl.Config) { c.Seeds = []string{"library.example"} },
+		"with http or https":    func(c *crawl.Config) { c.Seeds = []string{"ftp://library.example/"} },
 		"OnPage and Handler":    func(c *crawl.Config) { c.OnPage, c.Handler = noPage, noHandler },
 		"needs a StateDir":      func(c *crawl.Config) { c.StateDir, c.KeepLedger = "", true },
 		"must not be negative":  func(c *crawl.Config) { c.Settings.MaxPages = -1 },

@@ -66,15 +66,15 @@ func BuildUserAgent(agent, contact string) (product, userAgent string, err error
 // ParseUserAgent returns the product token and the contact of a User-Agent header that has the form
 // which BuildUserAgent gives it. It returns an error for any other.
 func ParseUserAgent(userAgent string) (product, contact string, err error) {
-	agent, comment, _ := strings.Cut(userAgent, " ")
-	contact = strings.TrimSuffix(strings.TrimPrefix(comment, "(+"), ")")
+	agent, comment, _ := strings.Cut(userAgent, " (+")
+	contact, isClosed := strings.CutSuffix(comment, ")")
 	product, built, err := BuildUserAgent(agent, contact)
-	if err != nil {
-		return "", "", fmt.Errorf("User-Agent %q: %w", userAgent, err)
-	}
-	if built != userAgent || !httpguts.ValidHeaderFieldName(product) {
+	switch {
+	case !isClosed, err == nil && (built != userAgent || !httpguts.ValidHeaderFieldName(product)):
 		return "", "", fmt.Errorf("User-Agent %q: expected product/version (+contact), as in examplebot/1.0 "+
 			"(+https://example.com/bot)", userAgent)
+	case err != nil:
+		return "", "", fmt.Errorf("User-Agent %q: %w", userAgent, err)
 	}
 	return product, contact, nil
 }

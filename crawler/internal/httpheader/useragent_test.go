@@ -24,3 +24,22 @@ func TestIsContact(t *testing.T) {
 		}
 	}
 }
+
+// TestParseUserAgent: the error of an invalid User-Agent names the form, or the part that is invalid.
+func TestParseUserAgent(t *testing.T) {
+	for userAgent, want := range map[string]string{
+		"bot/1.0 (+https://example.com/bot)": "", "bot/1.0 (+mailto:bot@example.com)": "",
+		"": "expected product/version", "bot/1.0": "expected product/version",
+		"Mozilla/5.0 (compatible; bot/1.0; +https://example.com/bot)": "expected product/version",
+		"bot (+https://example.com/bot)":                              "expected product/version",
+		"bot/1.0 (+https://example.com/bot) Go":                       "expected product/version",
+		"/1.0 (+https://example.com/bot)":                             "expected product/version",
+		"bot/1.0 (+example.com)":                                      `contact "example.com"`,
+		"my bot/1.0 x (+https://example.com/bot)":                     "expected product",
+	} {
+		if _, _, err := httpheader.ParseUserAgent(userAgent); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", userAgent, err, want)
+		}
+	}
+}
