@@ -53,17 +53,22 @@ func checkProductToken(f Fetcher, product string) error {
 }
 
 // CheckProductToken returns an error of Kind Unticketed if the ticket permits a request of a crawl
-// with another product token. A Fetcher calls it with the product token that it sends.
+// with another product token. A Fetcher calls it with the product token that it sends, and returns its
+// error, which ends the run.
 func (t Ticket) CheckProductToken(product string) error {
 	if t.data == nil || t.data.crawler == nil {
 		return nil
 	}
 	if agent := t.data.crawler.Gate.Agent().Token(); !strings.EqualFold(product, agent) {
 		return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Unticketed,
-			Err: fmt.Errorf("the rules are those for %q, and the User-Agent names %q", agent, product)}
+			Err: fmt.Errorf("%w: the rules are those for %q, and the User-Agent names %q", errOtherProductToken,
+				agent, product)}
 	}
 	return nil
 }
+
+// errOtherProductToken is why CheckProductToken refuses a request.
+var errOtherProductToken = errors.New("the Fetcher belongs to another crawl")
 
 // MultiSchemeFetcher is the Fetcher of a crawl that speaks several protocols. It passes each visit
 // to the Fetcher registered for the scheme of its URL (LOC-15). For a scheme without a Fetcher it

@@ -125,10 +125,22 @@ func TestProductTokens(t *testing.T) {
 				t.Errorf("%s: Validate returned %v, want valid %v", name, err, tt.isValid)
 			}
 		}
-		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-		c.Fetcher = hidden
-		if err := c.Run(t.Context()); len(web.Log()) > 0 {
-			t.Errorf("%d requests were sent under another name; Run returned %v", len(web.Log()), err)
+		// The run ends, before robots.txt is requested or after it, and keeps the URLs.
+		store := newMemoryStore()
+		for sent, name := range []string{"another name", "its name", "another name", "its name"} {
+			c := newCrawl(t, web, store, "http://a.test/", "http://a.test/0", "http://a.test/1")
+			c.Settings.MaxPages = int64(sent)
+			if name == "another name" {
+				c.Fetcher = hidden
+			}
+			requests := len(web.Log())
+			err := c.Run(t.Context())
+			switch requests = len(web.Log()) - requests; {
+			case name == "another name" && (requests > 0 || !errors.Is(err, decorum.Unticketed)):
+				t.Errorf("%d requests were sent under another name; Run returned %v", requests, err)
+			case name == "its name" && requests != 2: // robots.txt and a page, then two pages
+				t.Errorf("%d requests were sent; Run returned %v", requests, err)
+			}
 		}
 	})
 }

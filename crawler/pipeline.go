@@ -101,6 +101,9 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 	lv.finish(v.End)
 	wakeErr := c.waitlist.wakeReadyHosts(ctx) // now, because the handler may take long
 	result, err := c.dispatch(ctx, v)
+	if errors.Is(v.Err, errOtherProductToken) { // every visit would fail: the run ends, and keeps its URLs
+		err = errors.Join(err, v.Err)
+	}
 	return result, errors.Join(err, wakeErr, ledgerErr)
 }
 
@@ -126,7 +129,8 @@ func (c *Crawler) fetch(ctx context.Context, lv *leasedVisit, t Ticket) *Visit {
 	}
 	d, _ := decorum.DecisionOf(v.Err)
 	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.data.ledgerFailed ||
-		errors.Is(v.Err, errNotMarked) || d.Reason == decorum.ReasonBrake || waitsForShared(d.Reason))
+		errors.Is(v.Err, errNotMarked) || errors.Is(v.Err, errOtherProductToken) ||
+		d.Reason == decorum.ReasonBrake || waitsForShared(d.Reason))
 	return v
 }
 
