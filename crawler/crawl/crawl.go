@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -31,8 +32,11 @@ type Crawl struct {
 	ledger           *ledgerWriter // nil: the crawl keeps no ledger
 	mustReleaseHolds bool          // suspensions of an earlier process have yet to be reviewed
 
+	hasPage atomic.Bool     // a page was answered with 2xx
+	handler crawler.Handler // nil: LinksToFollow
+
 	mu     sync.Mutex                                  // guards onPage: its calls do not overlap
-	onPage func(context.Context, *crawler.Visit) error // nil: the Handler reads pages
+	onPage func(context.Context, *crawler.Visit) error // nil: handler reads pages
 }
 
 // Run opens the crawl that cfg describes, crawls until no URL is left to visit, and closes it. It
@@ -130,24 +134,27 @@ func (c *Crawl) assembleCrawler(cfg Config) {
 	cfg.FrontierConfig.CleanURL, cfg.FrontierConfig.Budget = robotsGate.CleanURL, limits
 	c.crawler = &crawler.Crawler{
 		Frontier: frontier.New(c.frontierStore, cfg.FrontierConfig), Gate: robotsGate, Policy: cfg.Policy,
-		Limiter: limits, Fetcher: c.fetcher, Handler: cfg.Handler, PageRecorder: cfg.Recorder, Hooks: cfg.Hooks,
+		Limiter: limits, Fetcher: c.fetcher, Handler: c.handlePage, PageRecorder: cfg.Recorder, Hooks: cfg.Hooks,
 		Settings: cfg.Settings, Log: cfg.Log,
 	}
-	if c.onPage = cfg.OnPage; c.onPage != nil {
-		c.crawler.Handler = c.handlePage
-	}
+	c.handler, c.onPage = cfg.Handler, cfg.OnPage
 	if c.ledger != nil {
 		c.crawler.Ledger = c.ledger
 	}
 }
 
-// handlePage is the Handler that calls onPage.
+// handlePage is the Handler that calls handler or onPage.
 func (c *Crawl) handlePage(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
-	if !v.OK() {
-		return nil, nil
+	if v.OK() {
+		c.hasPage.Store(true)
 	}
-	if err := c.callOnPage(ctx, v); err != nil {
-		return nil, err
+	if c.handler != nil {
+		return c.handler(ctx, v)
+	}
+	if c.onPage != nil && v.OK() {
+		if err := c.callOnPage(ctx, v); err != nil {
+			return nil, err
+		}
 	}
 	return c.crawler.LinksToFollow(ctx, v)
 }
@@ -161,23 +168,36 @@ func (c *Crawl) callOnPage(ctx context.Context, v *crawler.Visit) error {
 
 // Run queues the seeds, crawls until no URL is left to visit, and returns the error of
 // crawler.Crawler.Run, such as frontier.ErrOnlySuspendedLeft if only hosts are left that do not
-// answer. It may be called again. A crawl without seeds that has no URL to visit is an error.
+// answer. It may be called again. It returns an error if there are no seeds and no other URL to visit,
+// and if seeds are new and no page was answered with 2xx.
 func (c *Crawl) Run(ctx context.Context) error {
+	newSeeds := 0
 	for _, u := range c.seeds {
 		e := storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly}
-		if _, err := c.crawler.Frontier.Discover(ctx, e); err != nil {
+		added, err := c.crawler.Frontier.Discover(ctx, e)
+		if err != nil {
 			return err
 		}
+		newSeeds += added
 	}
 	if err := c.ReleaseHolds(ctx); err != nil {
 		return err
 	}
 	err := c.crawler.Run(ctx)
-	if err == nil && len(c.seeds) == 0 && c.Stats().Pages == 0 {
+	switch {
+	case err != nil:
+		return err
+	case len(c.seeds) == 0 && c.Stats().Pages == 0:
 		return errNoSeeds
+	case newSeeds > 0 && !c.hasPage.Load():
+		return errNoPage
 	}
-	return err
+	return nil
 }
+
+// errNoPage is the error of a run whose seeds led to no page.
+var errNoPage = errors.New("crawl: no seed led to a page with a 2xx status: each was missing, disallowed by " +
+	"robots.txt, or redirected out of scope")
 
 // errNoSeeds is the error of a run that had nothing to visit.
 var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and the state has no URL that is due")

@@ -142,6 +142,27 @@ func TestNoSeeds(t *testing.T) {
 	}
 }
 
+// TestNoPage: a crawl whose seeds are missing or disallowed says so, and one of which nothing is new does
+// not.
+func TestNoPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := quietConfig(libraryWeb())
+		cfg.StateDir = t.TempDir()
+		cfg.Seeds = []string{"http://library.example/missing", "http://library.example/loans"}
+		const want = "no seed led to a page"
+		if err := crawl.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run returned %v, want an error with %q", err, want)
+		}
+		if err := crawl.Run(t.Context(), cfg); err != nil {
+			t.Errorf("the second run returned %v", err)
+		}
+		cfg.Seeds = append(cfg.Seeds, "http://library.example/hours")
+		if err := crawl.Run(t.Context(), cfg); err != nil {
+			t.Errorf("a run with a page returned %v", err)
+		}
+	})
+}
+
 func noPage(context.Context, *crawler.Visit) error { return nil }
 
 func noHandler(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
