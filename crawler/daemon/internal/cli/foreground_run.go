@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -234,7 +236,29 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 	}
 	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts,
 		limits: j.Project.Limits, start: j.startedAt}
-	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal())
+	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal() && !a.mayPrintWhileCrawling(j))
+}
+
+// mayPrintWhileCrawling reports whether something else may print on the terminal while j runs: callbacks,
+// on either stream, or the lines of --output -, also through a pipe. What it prints would begin at the end
+// of a line that is redrawn. Callbacks count whatever standard output is, because package log writes to
+// standard error.
+func (a *program) mayPrintWhileCrawling(j *foregroundRun) bool {
+	switch {
+	case j.Crawler.Settings.DryRun: // it visits no page, and prints its table at the end
+		return false
+	case j.Crawler.Handler != nil:
+		return true
+	case j.Project.Output.JSONL != "-":
+		return false
+	}
+	f, ok := a.Stdout.Underlying.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	isFileOrDevice := err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeCharDevice != 0)
+	return !isFileOrDevice || term.IsTerminal(int(f.Fd()))
 }
 
 // errCrawlEnds answers calls that arrive, or are still being answered, when the crawl ends.

@@ -15,7 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const progressFlagUsage = "show progress in `MODE`: auto (a live line on a terminal, else plain), plain or none"
+const progressFlagUsage = "show progress in `MODE`: auto (a live line on a terminal on which nothing else prints, " +
+	"else plain), plain or none"
 
 // checkProgressFlag returns a usage error unless mode is auto, plain or none.
 func checkProgressFlag(mode string) error {
