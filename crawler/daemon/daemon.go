@@ -9,11 +9,11 @@ import (
 
 // Exit codes of a command. Scripts rely on them.
 const (
-	ExitDone        = command.ExitDone        // success
+	ExitDone        = command.ExitDone        // success; a limit of pages or bytes may have ended the crawl
 	ExitFailed      = command.ExitFailed      // an error occurred
 	ExitUsage       = command.ExitUsage       // wrong usage or configuration; no request was sent
 	ExitCheckFailed = command.ExitCheckFailed // a check failed
-	// a limit, a signal, or the reader of a crawl's output stopped the command; --resume continues it
+	// a signal, the limit of time, or the reader of a crawl's output stopped the command; --resume continues it
 	ExitStopped = command.ExitStopped
 )
 

@@ -36,9 +36,9 @@ line. It visits no page and keeps nothing. It reads the data directory only for 
 size of the pages of an earlier crawl. --output writes the forecast as JSON Lines, the
 totals first. The forecast leaves out pages that only links lead to.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a
-limit, a signal, or a reader that closed standard output. A dry run has the same
-codes, but nothing to continue.`
+Exit codes: 0 done, also where a limit of pages or bytes ends the crawl, 1 failed,
+2 wrong usage or configuration, 4 stopped by a signal, by --max-time, or by a reader
+that closed standard output. A dry run has the same codes, but nothing to continue.`
 
 const crawlExample = `  decorum crawl --contact https://example.com/bot https://example.com/
   decorum crawl -c books.yaml --max-pages 1000
@@ -71,6 +71,7 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	fs.BoolVar(&s.startFresh, "fresh", false,
 		"start a new crawl, and move the files of the one in the data directory aside")
 	fs.StringVar(&s.progressMode, "progress", "auto", progressFlagUsage)
+	a.addQuietFlag(fs)
 	addBodyMemoryFlag(fs, &s.bodyMemory)
 	s.dryRunOptions.addFlags(fs)
 	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
@@ -87,6 +88,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 		s.dryRunOptions.checkFlagsAndSetOutput(c.Flags())); err != nil {
 		return err
 	}
+	a.silenceProgressIfQuiet(c.Flags(), &s.progressMode)
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}

@@ -48,10 +48,12 @@ func (a *program) newDemoCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`, a HOST:PORT (default: crawl it)")
 	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
+	a.addQuietFlag(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkProgressFlag(progress); err != nil {
 			return err
 		}
+		a.silenceProgressIfQuiet(c.Flags(), &progress)
 		web := crawltest.DemoWeb()
 		server, err := web.Start(serve)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 func TestFullOutput(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=1", "--warc="+filepath.Join(v.Dir, "warc"),
-		"http://shop.example/")...).want(t, command.ExitStopped)
+		"http://shop.example/")...).want(t, command.ExitDone)
 	rules, otherRules := testfile.Write(t, "robots.txt", "User-agent: *\nDisalow: /\n"),
 		testfile.Write(t, "other.txt", "User-agent: *\nDisallow: /\n")
 	key := filepath.Join(v.Dir, "bot.pem")

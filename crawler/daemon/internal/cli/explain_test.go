@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
 		"['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.DataDir()+"}\n")
-	runCommand(t, v.CrawlArgs("-c", file, "--max-pages=2")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("-c", file, "--max-pages=2")...).want(t, command.ExitDone)
 	for _, tt := range []struct {
 		name, url string
 		says      []string

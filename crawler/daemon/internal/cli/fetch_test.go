@@ -34,7 +34,7 @@ func TestHeadersAndCookies(t *testing.T) {
 		"/a']\nstore: {path: "+data+"}\n"+
 		"politeness: {delay: 0s}\ndiscover: {sitemaps: false}\nfetch: {headers: {accept-language: cs}, cookies: "+
 		"true, allow_private: true}\n")
-	runCommand(t, "crawl", "-c", project, "--max-pages=1", "--progress=none").want(t, command.ExitStopped)
+	runCommand(t, "crawl", "-c", project, "--max-pages=1", "--progress=none").want(t, command.ExitDone)
 	runCommand(t, "crawl", "--resume", "--data", data, "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 	mu.Lock()
 	defer mu.Unlock()

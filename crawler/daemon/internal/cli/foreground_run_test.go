@@ -82,8 +82,9 @@ var masks = []struct {
 // visit.
 func TestLimitAndResume(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, command.ExitStopped,
-		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.DataDir())
+	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, command.ExitDone,
+		"stopped: the limit of pages is reached (limits.pages: 2). To continue:\n  decorum crawl --resume --data "+
+			v.DataDir())
 	t.Chdir(t.TempDir())
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t,
 		command.ExitDone, "pages: 3 (")
@@ -94,6 +95,27 @@ func TestLimitAndResume(t *testing.T) {
 	d, err := project.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
 		t.Errorf("saved depth %d and limit %d, %v; want the values given last", d.Scope.MaxDepth, d.Limits.Pages, err)
+	}
+}
+
+// With --quiet a crawl prints nothing but warnings and errors.
+func TestQuiet(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string // empty: the crawl prints nothing
+	}{
+		{v.CrawlArgs("--quiet", "--max-pages=1", "http://shop.example/"), command.ExitDone, ""},
+		{[]string{"crawl", "-q", "--resume", "--data", v.DataDir()}, command.ExitDone, ""},
+		{[]string{"crawl", "-q", "--resume", "--data", v.DataDir(), "--max-time=1ns"}, command.ExitStopped,
+			"decorum: stopped: the limit of time is reached"},
+	} {
+		r := runCommand(t, tt.args...)
+		r.want(t, tt.code, tt.says)
+		if tt.says == "" && r.stdout+r.stderr != "" || strings.Contains(r.stderr, "pages: ") {
+			t.Errorf("%q prints %s%s", tt.args, r.stdout, r.stderr)
+		}
 	}
 }
 
@@ -163,7 +185,7 @@ func TestRotatedOutput(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
 	out := filepath.Join(v.DataDir(), datadir.OutputFile)
-	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, command.ExitDone)
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0",
 		"--progress=none").want(t, command.ExitDone)
 	testfile.RotatedLines(t, out, 1<<10)
@@ -192,7 +214,7 @@ func TestRotatedOutput(t *testing.T) {
 func TestOutputIsNotOverwritten(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	out := filepath.Join(v.Dir, "out.jsonl")
-	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, command.ExitUsage,
 		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
 	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl {

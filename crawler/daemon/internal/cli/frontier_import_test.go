@@ -210,10 +210,10 @@ func TestMoveToRedisAndBack(t *testing.T) {
 		checkSameHostClocks(t, from, to)
 	}
 	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12",
-		"--progress=none").want(t, command.ExitStopped)
+		"--progress=none").want(t, command.ExitDone)
 	move(dirs[0], dirs[1], "-c", redis)
 	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12",
-		"--progress=none").want(t, command.ExitStopped)
+		"--progress=none").want(t, command.ExitDone)
 	move(dirs[1], dirs[2])
 	runCommand(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 

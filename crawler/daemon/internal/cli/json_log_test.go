@@ -33,11 +33,14 @@ func TestJSONLog(t *testing.T) {
 		code int
 		want map[string]any // fields of the last record
 	}{
-		{"crawl, stopped", v.CrawlArgs("--max-pages=2", shop), command.ExitStopped,
-			map[string]any{"level": "INFO", "exit_code": 4.0}},
-		{"crawl, resumed", v.CrawlArgs("--resume", "--max-pages=0", "--log-level=error"), command.ExitDone,
-			map[string]any{"level": "INFO", "msg": "the run has ended", "pages": 3.0, "errors": 0.0, "queued": 0.0,
-				"parked": 1.0, "visited_hosts": 1.0}},
+		{"crawl, stopped", v.CrawlArgs("--max-pages=2", shop), command.ExitDone,
+			map[string]any{"level": "INFO", "msg": "the run has ended", "limit": "limits.pages: 2",
+				"continue_with": "decorum crawl --resume --data " + v.DataDir()}},
+		{"crawl, interrupted", append([]string{"crawl", "--resume", "--data", v.DataDir(), "--max-time=1ns"}, shop),
+			command.ExitStopped, map[string]any{"level": "INFO", "exit_code": 4.0}},
+		{"crawl, resumed", v.CrawlArgs("--resume", "--max-pages=0", "--max-time=0s", "--log-level=error"),
+			command.ExitDone, map[string]any{"level": "INFO", "msg": "the run has ended", "pages": 3.0, "errors": 0.0,
+				"queued": 0.0, "parked": 1.0, "visited_hosts": 1.0}},
 		{"dry run", v.CrawlArgs("--dry-run", "--output=-", shop), command.ExitDone, nil},
 		{"daemon", []string{"serve", "--listen=127.0.0.1:0", "--data", filepath.Join(v.Dir, "daemon"), "--projects",
 			projects}, command.ExitStopped, map[string]any{"level": "INFO", "exit_code": 4.0}},

@@ -23,7 +23,7 @@ import (
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitDone)
 	before := readTree(t, v.Dir)
 	lock, err := datadir.StateDir(v.DataDir()).Lock()
 	if err != nil {
@@ -89,7 +89,7 @@ func TestFreshToStandardOutput(t *testing.T) {
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitDone)
 	before := readTree(t, v.Dir)
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t,
 		command.ExitUsage, "cannot open the output")
@@ -107,7 +107,7 @@ func TestFreshWithBadOutput(t *testing.T) {
 // scope is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t,
 		command.ExitDone, "pages: 0 (", "parked: 4")
 	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, command.ExitDone, "pages: 4 (")
@@ -124,7 +124,7 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page,
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
-	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t,
 		command.ExitDone, "pages: 1 (", "parked: 1")
 	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, command.ExitDone, "pages: 1 (", "left: 0 queued")

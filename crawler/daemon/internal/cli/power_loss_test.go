@@ -27,7 +27,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := daemontest.NewWebFixture(t, site)
 	archive := filepath.Join(v.Dir, "warc")
 	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t,
-		command.ExitStopped)
+		command.ExitDone)
 	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default())
 	if err != nil || !recorded.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
 		!recorded.Find(archive).IsRecorded ||

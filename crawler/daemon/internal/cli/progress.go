@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
@@ -17,6 +19,19 @@ import (
 
 const progressFlagUsage = "show progress in `MODE`: auto (a live line on a terminal on which nothing else prints, " +
 	"else plain), plain or none"
+
+// addQuietFlag adds --quiet to fs. It changes the defaults of --progress and --log-level, and omits the
+// summary; errors are still printed.
+func (a *program) addQuietFlag(fs *pflag.FlagSet) {
+	fs.BoolVarP(&a.quiet, "quiet", "q", false, "print only warnings and errors: no progress and no summary")
+}
+
+// silenceProgressIfQuiet sets *mode to none with --quiet, unless --progress is given.
+func (a *program) silenceProgressIfQuiet(fs *pflag.FlagSet, mode *string) {
+	if a.quiet && !fs.Changed("progress") {
+		*mode = "none"
+	}
+}
 
 // checkProgressFlag returns a usage error unless mode is auto, plain or none.
 func checkProgressFlag(mode string) error {

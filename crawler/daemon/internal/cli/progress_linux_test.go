@@ -82,7 +82,7 @@ func TestProgressBesidePrints(t *testing.T) {
 				a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(tt.stdout),
 					Stderr: terminal.NewStatusLineWriter(stderr)}}
 				j := &foregroundRun{startedAt: time.Now(), Engine: &engine.Engine{
-					Stores: datadir.CrawlStores{Frontier: memory.New(memory.Config{})},
+					Stores:  datadir.CrawlStores{Frontier: memory.New(memory.Config{})},
 					Crawler: &crawler.Crawler{Handler: tt.handler, Settings: crawler.Settings{DryRun: tt.dryRun}}}}
 				j.Project.Output.JSONL = tt.jsonl
 				ended := make(chan struct{})

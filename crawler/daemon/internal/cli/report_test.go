@@ -186,7 +186,7 @@ func TestReportForms(t *testing.T) {
 func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone)
 	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	got := decodeJSON[struct {
@@ -208,7 +208,7 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitDone)
 	file := filepath.Join(v.DataDir(), datadir.ProjectFile)
 	d, err := project.ReadFile(file)
 	if err != nil {

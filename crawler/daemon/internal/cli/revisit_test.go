@@ -88,10 +88,10 @@ func TestBytesPerHostAndResume(t *testing.T) {
 func TestBytesLimitAndResume(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitStopped,
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitDone,
 		"stopped: the limit of bytes is reached", "pages: 1 (")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t,
-		command.ExitStopped, "pages: 1 (")
+		command.ExitDone, "pages: 1 (")
 }
 
 // The summary counts failed visits by class.

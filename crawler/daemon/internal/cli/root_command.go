@@ -65,6 +65,7 @@ func runCommandLine(h engine.PageHandlerRegistry, ownsProcess bool, args []strin
 // A program is one call of the decorum command.
 type program struct {
 	ownsProcess bool // the process does nothing but this call; see runCommandLine
+	quiet       bool // --quiet; see addQuietFlag
 	command.Env
 }
 
@@ -100,12 +101,12 @@ const rootHelp = `decorum is a polite web crawler. It sends a request only after
 robots.txt allows the URL, and that the host is due.
 
 Exit codes:
-  0  done
+  0  done; a crawl also where limits.pages (--max-pages) or limits.bytes ends it
   1  failed
   2  wrong usage or configuration; nothing was sent
   3  a check failed
-  4  stopped by a limit, a signal, or a reader that closed the output of crawl; the
-     state is kept, and --resume continues`
+  4  stopped by a signal, by limits.duration (--max-time), or by a reader that closed
+     the output of crawl; the state is kept, and --resume continues`
 
 // newRootCommand returns the tree of commands.
 func (a *program) newRootCommand() *cobra.Command {
@@ -130,6 +131,9 @@ func (a *program) newRootCommand() *cobra.Command {
 		}
 		return a.initLog(c)
 	}
+	root.Version = decorum.Version()
+	root.SetVersionTemplate("decorum {{.Version}}\n")
+	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -254,6 +258,9 @@ func newManCommand() *cobra.Command {
 func (a *program) initLog(c *cobra.Command) error {
 	var level slog.Level
 	name, _ := c.Flags().GetString("log-level")
+	if a.quiet && !c.Flags().Changed("log-level") {
+		name = "warn"
+	}
 	if err := level.UnmarshalText([]byte(name)); err != nil {
 		return usage.Errorf("--log-level: %q is not one of debug, info, warn, error", name)
 	}

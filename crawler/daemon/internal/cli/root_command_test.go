@@ -61,7 +61,7 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 // TestReaderLeaves checks that a command whose reader closes the pipe, as head does, prints no error.
 func TestReaderLeaves(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, command.ExitDone)
 	for _, args := range [][]string{
 		{"report", "--data", v.DataDir(), "--format=jsonl"},
 		{"report", "--data", v.DataDir()},
@@ -151,6 +151,8 @@ func TestExitCodes(t *testing.T) {
 		{"help on an unknown command of robots", []string{"help", "robots", "chek"}, command.ExitUsage,
 			`unknown command "chek" for decorum robots`},
 		{"version", []string{"version"}, command.ExitDone, "decorum " + decorum.Version()},
+		{"--version", []string{"--version"}, command.ExitDone, "decorum " + decorum.Version() + "\n"},
+		{"-V", []string{"-V"}, command.ExitDone, "decorum " + decorum.Version() + "\n"},
 		{"completion", []string{"completion", "bash"}, command.ExitDone, "bash completion"},
 		{"completion of an unknown shell", []string{"completion", "tcsh"}, command.ExitUsage,
 			`unknown command "tcsh" for decorum completion`},

@@ -18,8 +18,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
-// printSummary writes the summary that ends a run, as text or as one record.
+// printSummary writes the summary that ends a run, as text or as one record, unless it is quiet.
 func (a *program) printSummary(ctx context.Context, j *foregroundRun, runErr error) {
+	if a.quiet {
+		return
+	}
 	if a.JSONMessages != nil {
 		a.JSONMessages.Info("the run has ended", j.summaryFields(ctx, runErr)...)
 		return
@@ -49,6 +52,9 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 		"unchanged", st.Unchanged, "rescheduled_by_sitemap", st.RescheduledBySitemap}
 	if awaiting, ok := errors.AsType[*frontier.OnlyRevisitsLeftError](runErr); ok {
 		fields = append(fields, "first_revisit", awaiting.FirstRevisit)
+	}
+	if limit := j.exhaustedLimit(runErr); limit != "" {
+		fields = append(fields, "limit", limit, "continue_with", j.resumeCommand())
 	}
 	c, err := j.Stores.Frontier.Counts(ctx)
 	if err != nil {
@@ -102,6 +108,9 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		c.AwaitingRevisit, firstRevisitText(runErr))
 	s.WriteLineIf(c.ParkedURLs > 0, "parked: %d that robots.txt disallows or the scope excludes, until that changes",
 		c.ParkedURLs)
+	if limit := j.exhaustedLimit(runErr); limit != "" {
+		s.WriteLine("stopped: %v (%s). To continue:\n  %s", runErr, limit, j.resumeCommand())
+	}
 	return s.String()
 }
 
@@ -147,8 +156,8 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 			Err: fmt.Errorf("stopped: %w. Lines that the reader did not read are not written again; to keep all "+
 				"lines, use --output FILE. To continue:\n  %s", runErr, j.resumeCommand())}
 	}
-	// A limit or a signal: the crawl is healthy and can continue.
-	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
+	// The limit of time or a signal: the crawl is healthy and can continue.
+	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted} {
 		if errors.Is(runErr, stop) {
 			return &command.ExitError{Code: command.ExitStopped,
 				Err: fmt.Errorf("stopped: %w. Nothing is lost; to continue:\n  %s", runErr, j.resumeCommand())}
@@ -156,8 +165,8 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	}
 	// Done, or only suspended hosts are left: that is a failure if the crawl got no page at all.
 	switch {
-	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft):
-		return nil
+	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft), j.exhaustedLimit(runErr) != "":
+		return nil // the summary names the limit
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) &&
 		(j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
 		return nil
@@ -167,6 +176,19 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	return &command.ExitError{Code: command.ExitFailed,
 		Err: fmt.Errorf("%w\nWhat was written is kept. Remove the cause, then continue with:\n  %s",
 			runErr, j.resumeCommand())}
+}
+
+// exhaustedLimit returns the field and the value of the limit on the amount of work that ended the run;
+// "" if the run ended for another reason. Such an end is the one that the user chose, so it is no failure.
+// The limit of time is none of them: it cuts a run off at an arbitrary point.
+func (j *foregroundRun) exhaustedLimit(runErr error) string {
+	switch {
+	case errors.Is(runErr, crawler.ErrPages):
+		return fmt.Sprintf("limits.pages: %d", j.Project.Limits.Pages)
+	case errors.Is(runErr, crawler.ErrBytes):
+		return "limits.bytes: " + plaintext.FormatBytes(int64(j.Project.Limits.Bytes))
+	}
+	return ""
 }
 
 // mayHaveReachedHostLimits reports whether earlier runs may have used up scope.max_pages_per_host

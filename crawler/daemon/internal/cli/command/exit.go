@@ -15,11 +15,11 @@ import (
 
 // Exit codes of decorum. Scripts rely on them.
 const (
-	ExitDone        = 0 // the command succeeded
+	ExitDone        = 0 // the command succeeded; a limit of pages or bytes may have ended the crawl
 	ExitFailed      = 1 // the command failed
 	ExitUsage       = 2 // wrong usage or configuration; no request was sent
 	ExitCheckFailed = 3 // a check failed, such as robots check on a disallowed URL
-	ExitStopped     = 4 // stopped by a limit, a signal, or the reader of a crawl's output; --resume continues
+	ExitStopped     = 4 // stopped by a signal, a limit of time, or the reader of a crawl's output; --resume continues
 )
 
 // An ExitError is an error with an exit code.
