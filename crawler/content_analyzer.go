@@ -124,7 +124,7 @@ func (r *contentAnalyzer) visitWithoutWithheldContent(v *Visit) *Visit {
 		return v
 	}
 	redacted, res := *v, *v.Response
-	redacted.contentWithheld, redacted.withheldBytes = true, len(res.Body)
+	redacted.contentWithheld, redacted.withheldBytes, redacted.Links = true, len(res.Body), nil
 	res.Body, res.BodyLimitExceeded = nil, true
 	redacted.Response, redacted.Exchange, redacted.bodySHA256 = &res, v.Exchange.HeaderOnly(), nil
 	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed,

@@ -60,7 +60,7 @@ func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, e
 		}
 	}
 	v.Err = cmp.Or(v.Err, verdict)
-	v.LinkCount = len(links)
+	v.LinkCount, v.Links = len(links), links
 	// Record the page before its links are queued and the lease is acked.
 	p.countAndLogIfInDoubt(v)
 	if p.recorder != nil {

@@ -28,6 +28,7 @@ type Visit struct {
 	Response  *decorum.Response    // nil if no whole answer came
 	Err       error                // why Response is nil, the handler's error, or damage of a sitemap
 	LinkCount int                  // number of links that the handler returned
+	Links     []LinkToVisit        // these links, for a Recorder; nil if the content is withheld
 	Exchange  *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
 	remoteAddr             netip.Addr    // where the request went; zero if unknown

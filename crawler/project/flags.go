@@ -30,6 +30,8 @@ var projectFieldFlags = []projectFieldFlag{
 	{"dialect", "robots.dialect", "rules for reading robots.txt: google, yandex or google-oss"},
 	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default " +
 		"DIR/pages.jsonl)"},
+	{"bodies", "output.bodies", "write the bodies of pages to DIR/bodies, in files named by their SHA-256"},
+	{"outlinks", "output.outlinks", "list the links of each page in its JSON line"},
 	{"warc", "output.warc", "write all requests and responses to WARC files in `DIR`"},
 	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`: http, https, socks5 or socks5h"},
 	{"connect-to", "fetch.connect_to", "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable"},

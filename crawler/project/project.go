@@ -218,6 +218,8 @@ type OutputSettings struct {
 	// keep theirs
 	FileMode    string `yaml:"mode"`
 	WriteBodies bool   `yaml:"bodies"` // write decoded bodies of pages into bodies/ in the store's directory
+	// list the URLs of a page's links in its line of output, as outlinks
+	WriteOutlinks bool `yaml:"outlinks"`
 	// record what permitted each request, in ledger/ in the store's directory
 	WriteLedger bool `yaml:"ledger"`
 

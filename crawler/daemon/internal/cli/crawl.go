@@ -53,6 +53,7 @@ type crawlOptions struct {
 	progressMode       string        // auto, plain or none
 	bodyMemory         project.Size  // bytes; 0: the default of initBodyMemory
 	fastRetries        bool          // retry within seconds; only the demo may, on its own servers
+	temporary          bool          // the data directory is deleted after the run, as the demo does
 	dryRunOptions      dryRunOptions // --dry-run and its flags
 	projectFlags       []*pflag.Flag // flags that set fields of the project
 }

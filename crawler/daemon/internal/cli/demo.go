@@ -91,7 +91,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 	}
 	defer os.RemoveAll(dir)
 	crawlErr := a.runProject(ctx, demoProject(web.CrawlSettings, server.Addr, dir),
-		crawlOptions{progressMode: progress, fastRetries: true})
+		crawlOptions{progressMode: progress, fastRetries: true, temporary: true})
 	if err := server.Close(); err != nil {
 		return err
 	}

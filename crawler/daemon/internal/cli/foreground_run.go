@@ -32,9 +32,11 @@ import (
 type foregroundRun struct {
 	*engine.Engine
 	stores       datadir.CrawlStores
+	output       *sinks.JSONLRecorder
 	sharedBrakes *engine.CrossProcessBrakes // nil unless the project is in Redis
 	visitedHosts visitedHostSet
 	isResumed    bool // an earlier run left state in the data directory
+	isTemporary  bool // see crawlOptions.temporary
 	startedAt    time.Time
 }
 
@@ -42,8 +44,8 @@ type foregroundRun struct {
 // an error everything that was opened is closed again.
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs,
 	s crawlOptions) (_ *foregroundRun, err error) {
-	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}},
-		startedAt: time.Now(), isResumed: s.resume}
+	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, output: o.JSONL,
+		startedAt: time.Now(), isResumed: s.resume, isTemporary: s.temporary}
 	opts := a.BoltOptions(p, o.Sync)
 	// The store records the lengths of the outputs with each write, so that after a crash they can
 	// be cut to what the store knows.

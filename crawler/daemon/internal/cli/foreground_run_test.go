@@ -26,8 +26,12 @@ var update = doctest.Update
 
 func TestCrawl(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (", "hosts: 1,",
-		"blocked by robots.txt: 1", "left: 0 queued")
+	r := runCommand(t, v.CrawlArgs("http://shop.example/")...)
+	r.want(t, command.ExitDone, "pages: 5 (", "hosts: 1,", "\nstatus: 2xx 3, 3xx 1, 4xx 1\n",
+		"blocked by robots.txt: 1", "left: 0 queued", "\n5 pages → "+filepath.Join(v.DataDir(), "pages.jsonl")+"\n")
+	if strings.Contains(r.stderr, "  shop.example") {
+		t.Errorf("the summary names a host as suspended: %s", r.stderr)
+	}
 	if diff := cmp.Diff(daemontest.ShopURLs,
 		daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)

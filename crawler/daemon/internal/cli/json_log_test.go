@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -92,6 +94,8 @@ func TestJSONSummary(t *testing.T) {
 		RefusedURLs     int64            `json:"refused_urls"`
 		RefusedByReason map[string]int64 `json:"refused_by_reason"`
 		FirstRevisit    time.Time        `json:"first_revisit"`
+		Output          string           `json:"output"`
+		LinesByStatus   map[string]int64 `json:"output_lines_by_status"`
 	}
 	var fields map[string]any
 	last := []byte(lines[len(lines)-1])
@@ -101,6 +105,10 @@ func TestJSONSummary(t *testing.T) {
 	var byReason int64
 	for _, n := range summary.RefusedByReason {
 		byReason += n
+	}
+	if !strings.HasSuffix(summary.Output, datadir.OutputFile) || !maps.Equal(summary.LinesByStatus,
+		map[string]int64{"2xx": 1}) {
+		t.Errorf("the summary %s names other output", last)
 	}
 	if summary.FailuresByClass == nil || summary.RefusedURLs != 1 || byReason != 1 ||
 		summary.FirstRevisit.Before(begin.Add(time.Hour/2)) {

@@ -53,6 +53,8 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 	if awaiting, ok := errors.AsType[*frontier.OnlyRevisitsLeftError](runErr); ok {
 		fields = append(fields, "first_revisit", awaiting.FirstRevisit)
 	}
+	fields = append(fields, "output_lines_by_status", lineCountsByStatus(j.output.LineCounts()))
+	fields = append(fields, j.outputFields()...)
 	if limit := j.exhaustedLimit(runErr); limit != "" {
 		fields = append(fields, "limit", limit, "continue_with", j.resumeCommand())
 	}
@@ -60,8 +62,12 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 	if err != nil {
 		return append(fields, "left_error", err.Error())
 	}
-	return append(fields, "queued", c.QueuedURLs, "dormant", c.SuspendedURLs, "parked", c.ParkedURLs,
+	fields = append(fields, "queued", c.QueuedURLs, "dormant", c.SuspendedURLs, "parked", c.ParkedURLs,
 		"resting", c.AwaitingRevisit)
+	if hosts, _ := j.suspendedHosts(ctx, c); len(hosts) > 0 {
+		fields = append(fields, "set_aside", hosts)
+	}
+	return fields
 }
 
 // summaryText returns the summary that ends a run: what it has done, what failed or was refused,
@@ -72,6 +78,8 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	s.WriteLine("pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d",
 		st.Pages, plaintext.FormatBytes(st.Bytes), j.visitedHosts.count(),
 		time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
+	status := statusCountsText(j.output.LineCounts())
+	s.WriteLineIf(status != "", "status: %s", status)
 	s.WriteLine("errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d",
 		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.RefusalReporter.RefusedURLCount.Load())
 	failures, refused := failureCountsText(st), refusalCountsText(j.Frontier.RefusalsByReason())
@@ -101,6 +109,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, require too long a delay or have "+
 			"reached a limit",
 			c.QueuedURLs, c.SuspendedURLs)
+		j.writeSuspendedHosts(ctx, &s, c)
 	default:
 		s.WriteLine("left: %d queued", c.QueuedURLs)
 	}
@@ -108,6 +117,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		c.AwaitingRevisit, firstRevisitText(runErr))
 	s.WriteLineIf(c.ParkedURLs > 0, "parked: %d that robots.txt disallows or the scope excludes, until that changes",
 		c.ParkedURLs)
+	j.writeOutputPaths(&s)
 	if limit := j.exhaustedLimit(runErr); limit != "" {
 		s.WriteLine("stopped: %v (%s). To continue:\n  %s", runErr, limit, j.resumeCommand())
 	}

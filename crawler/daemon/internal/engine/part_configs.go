@@ -132,7 +132,7 @@ func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config,
 	cfg := sinks.Config{
 		StateDir: datadir.StateDir(p.Store.Path), ProductToken: p.Agent.Product, FileMode: out.FileModeBits(),
 		JSONLPath: out.JSONL, JSONLMaxFileBytes: int64(out.JSONLMaxFileSize),
-		WriteBodies: out.WriteBodies, Confinement: c,
+		WriteBodies: out.WriteBodies, WriteOutlinks: out.WriteOutlinks, Confinement: c,
 	}
 	if out.WARCDir != "" {
 		cfg.WARC = newWARCConfig(p)

@@ -120,6 +120,29 @@ func (q *Inspector) holdsOnlyNotes(ctx context.Context, o *storage.OriginInfo) (
 	return err == nil && status.Outcome == gate.OutcomeUnknown, err
 }
 
+// SuspendedHosts returns reports on up to limit suspended hosts, with HoldReason where the store has a
+// reason. It stops reading origins when it has found limit hosts. Of a host with several origins, the report
+// covers the first suspended one.
+func (q *Inspector) SuspendedHosts(ctx context.Context, limit int) (hosts []*HostReport, err error) {
+	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		name := o.Origin.Host()
+		isListed := func(h *HostReport) bool { return h.Host.Host == name }
+		if hostStateFromOrigin(&o, q.AsOf) == HostSuspended && !slices.ContainsFunc(hosts, isListed) {
+			h := q.newHostReport(name, &o.HostState)
+			h.addOrigin(&o, q.AsOf)
+			q.completeHostReport(h)
+			hosts = append(hosts, h)
+		}
+		return len(hosts) < limit
+	})
+	for _, h := range hosts {
+		if err == nil {
+			err = q.SetHostHoldReason(ctx, h)
+		}
+	}
+	return hosts, err
+}
+
 // completeHostReport sets the fields of h that depend on all origins of the host.
 func (q *Inspector) completeHostReport(h *HostReport) {
 	recalculateCoverage(&h.HostTotals)

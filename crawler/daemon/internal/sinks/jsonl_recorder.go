@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,15 +30,26 @@ type JSONLRecorder struct {
 	file          *jsonlFile // w, if w is a file that was opened here; nil otherwise
 	productToken  string
 	bodies        bodyStore // zero: bodies are not written
+	writeOutlinks bool
 	diskFull      diskFullRetrier
-	firstWriteErr error // of the write that left a torn line; no line is written after it
+	firstWriteErr error            // of the write that left a torn line; no line is written after it
+	lineCounts    [10]atomic.Int64 // see LineCounts
+}
+
+// LineCounts returns how many lines of visits the recorder has written, by the first digit of their
+// status: index 2 counts 2xx, index 0 the visits without a whole answer.
+func (o *JSONLRecorder) LineCounts() (counts [10]int64) {
+	for class := range counts {
+		counts[class] = o.lineCounts[class].Load()
+	}
+	return counts
 }
 
 // OpenJSONLRecorder opens the JSONL file that cfg names, or standard output for "-". Unless cfg.Resume is
 // set, it refuses a file that holds an earlier crawl.
 func OpenJSONLRecorder(cfg Config) (*JSONLRecorder, error) {
 	o := &JSONLRecorder{
-		w: cfg.Stdout, productToken: cfg.ProductToken,
+		w: cfg.Stdout, productToken: cfg.ProductToken, writeOutlinks: cfg.WriteOutlinks,
 		diskFull: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull},
 	}
 	if cfg.JSONLPath == "-" {
@@ -84,6 +96,9 @@ func refuseOverwrite(name string, resume bool) error {
 // disk is full it waits, until ctx is done.
 func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	r := newOutputRecord(v, o.productToken)
+	if o.writeOutlinks {
+		r.setOutlinks(v.Links)
+	}
 	line, err := r.encodeLine()
 	if err != nil {
 		return err
@@ -94,7 +109,11 @@ func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 			return err
 		}
 	}
-	return o.writeLine(ctx, line)
+	err = o.writeLine(ctx, line)
+	if err == nil {
+		o.lineCounts[min(r.Status/100, len(o.lineCounts)-1)].Add(1)
+	}
+	return err
 }
 
 // Write appends whole lines that are not records of visits. It bypasses mu and the wait for a full disk.

@@ -12,7 +12,7 @@ import (
 )
 
 // An OutputRecord is one line of output: one visit to a page. Every line has every field except method,
-// not_for_indexing and ai_use. An unknown value is empty, 0 or null.
+// outlinks, not_for_indexing and ai_use. An unknown value is empty, 0 or null.
 type OutputRecord struct {
 	// URL is in canonical form.
 	URL string `json:"url"`
@@ -44,6 +44,9 @@ type OutputRecord struct {
 	Title string `json:"title"`
 	// LinkCount is the number of links that the page, or its callbacks, led to.
 	LinkCount int `json:"links"`
+	// Outlinks is the list of these links, in their order on the page, whether the crawl visits them or not; only
+	// with output.outlinks. Links beyond 8 MiB of a line are left out.
+	Outlinks []string `json:"outlinks,omitempty"`
 	// RedirectTo is the target of a redirect, which is visited separately.
 	RedirectTo string `json:"redirect_to"`
 	// Canonical is the URL that the page names as its canonical one.
@@ -116,6 +119,21 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	return r
 }
 
+// maxOutlinkBytes bounds the links of a line, so that the line stays shorter than plaintext.MaxLineBytes.
+const maxOutlinkBytes = 8 << 20
+
+// setOutlinks sets Outlinks to the URLs of links, up to maxOutlinkBytes.
+func (r *OutputRecord) setOutlinks(links []crawler.LinkToVisit) {
+	size := 0
+	for _, l := range links {
+		url := l.URL.String()
+		if size += len(url) + len(`"",`); size > maxOutlinkBytes {
+			return
+		}
+		r.Outlinks = append(r.Outlinks, url)
+	}
+}
+
 // setResponse sets the fields that describe the response. It sets Error for a body that was cut or not
 // read, unless the visit has failed for another reason.
 func (r *OutputRecord) setResponse(v *crawler.Visit) {
@@ -160,6 +178,9 @@ func (r *OutputRecord) encodeLine() ([]byte, error) {
 	o.String("source", r.URLSource)
 	o.String("title", r.Title)
 	o.Int("links", int64(r.LinkCount))
+	if len(r.Outlinks) > 0 {
+		o.Value("outlinks", r.Outlinks)
+	}
 	o.String("redirect_to", r.RedirectTo)
 	o.String("canonical", r.Canonical)
 	o.OpenObject("robots")

@@ -23,6 +23,7 @@ type Config struct {
 	JSONLPath         string // "-": Stdout; empty: datadir.OutputFile in StateDir
 	JSONLMaxFileBytes int64  // 0: no limit
 	WriteBodies       bool
+	WriteOutlinks     bool           // list the links of each page in its line
 	WARC              *warc.Config   // nil: no WARC files. Open sets the fields that it decides
 	Ledger            *ledger.Config // nil: no ledger. Open sets the fields that it decides
 
