@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -56,6 +57,7 @@ type Crawler struct {
 
 	// The parts of the pipeline; Prepare configures them.
 	counters      counters
+	hasSent       atomic.Bool // see HasSent
 	budget        runBudget
 	activeLeases  activeLeases
 	leasedVisits  leasedVisitConfig

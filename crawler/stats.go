@@ -55,6 +55,9 @@ func (t *counters) count(add func(*Stats)) {
 	add(&t.stats)
 }
 
+// HasSent reports whether the first byte of any request of c may have left.
+func (c *Crawler) HasSent() bool { return c.hasSent.Load() }
+
 // countVisit counts v by its kind, its result and its body.
 func (s *Stats) countVisit(v *Visit) {
 	switch {

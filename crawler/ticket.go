@@ -223,6 +223,9 @@ func (t Ticket) RecordSend(ctx context.Context) error {
 		}
 	}
 	t.data.sendWasAllowed.Store(true)
+	if t.data.crawler != nil {
+		t.data.crawler.hasSent.Store(true)
+	}
 	return nil
 }
 

@@ -20,7 +20,9 @@ those of outputs to the data directory; in flags, paths are relative to the work
 directory.
 
 The data directory (--data) holds the state of the crawl, so that --resume continues a
-crawl that was stopped or killed. Ctrl-C stops the crawl after the visits in flight
+crawl that was stopped or killed. The same command, repeated, continues it as well,
+unless its lines went to standard output. A new crawl that sends no request, for example
+because the name of its host is wrong, removes its files from the directory. Ctrl-C stops the crawl after the visits in flight
 have finished; a second one aborts them. The end of the terminal (SIGHUP) stops the
 crawl in the same way, unless nohup starts it.
 

@@ -37,7 +37,9 @@ type foregroundRun struct {
 	visitedHosts visitedHostSet
 	isResumed    bool // an earlier run left state in the data directory
 	isTemporary  bool // see crawlOptions.temporary
-	startedAt    time.Time
+	// the files of the run are removed if it sends nothing
+	removesNewFiles bool
+	startedAt       time.Time
 }
 
 // openCrawlRun opens the stores of p and builds the engine on them. The caller closes the run. On
@@ -113,11 +115,25 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	// From here on no other process uses the directory.
+	newFiles := dir.NewCrawlFiles()
 	lock, err := dir.Lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	// The same command again continues its crawl. Standard output is an exception: it would lack the
+	// lines of earlier runs.
+	if !s.resume && !s.startFresh && p.Output.JSONL != "-" && dir.HoldsCrawlOf(p) {
+		s.resume = true
+		a.Log.Info("continuing the crawl of this project; --fresh starts a new one", "data", p.Store.Path)
+	}
+	// A new crawl that sends nothing leaves nothing in the way of the next command.
+	keepsFiles := s.resume || s.startFresh || p.Store.Redis.IsUsed()
+	defer func() {
+		if !keepsFiles {
+			err = errors.Join(err, newFiles.Remove())
+		}
+	}()
 	if err := dir.CheckResumeOrFresh(s.resume, s.startFresh); err != nil {
 		return err
 	}
@@ -163,10 +179,12 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			return errors.Join(err, j.Close())
 		}
 	}
+	j.removesNewFiles = !keepsFiles
 	// Crawl. Meanwhile decorum report and others may call this process.
 	stopServing := a.serveQuestions(j, lock)
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
+	keepsFiles = keepsFiles || !j.sentNothing(crawlErr)
 	a.printSummary(context.WithoutCancel(ctx), j, crawlErr)
 	// Close returns the failure of a failed store again, which has already been logged.
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {

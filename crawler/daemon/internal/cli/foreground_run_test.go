@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -161,7 +163,8 @@ func TestSecondSignal(t *testing.T) {
 		"pages: 0 (", "left: 1 queued")
 }
 
-// Without --resume or --fresh, the state of an earlier crawl is neither continued nor removed.
+// Without --resume or --fresh, the state of an earlier crawl is not removed, and continued only by the same
+// command.
 func TestDataDirectory(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	foreignFile := filepath.Join(v.DataDir(), "notes.txt")
@@ -169,7 +172,10 @@ func TestDataDirectory(t *testing.T) {
 	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, command.ExitUsage,
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, command.ExitDone,
+		`msg="continuing the crawl of this project; --fresh starts a new one"`, "pages: 0 (",
+		"\nnothing was left to visit; --fresh starts a new crawl\n")
+	runCommand(t, v.CrawlArgs("http://shop.example/b")...).want(t, command.ExitUsage,
 		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one")
 	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, command.ExitDone)
@@ -180,6 +186,50 @@ func TestDataDirectory(t *testing.T) {
 	}
 	if _, err := os.Stat(foreignFile); err != nil {
 		t.Errorf("a file that is not the crawl's was touched: %v", err)
+	}
+}
+
+// The command that was stopped goes on with its visits when it is repeated, but not if its lines went to
+// standard output.
+func TestSameCommandContinues(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	for _, wantPages := range []string{"pages: 2 (", "pages: 2 (", "pages: 1 ("} {
+		runCommand(t, v.CrawlArgs("--max-pages=2", "http://shop.example/")...).want(t, command.ExitDone, wantPages)
+	}
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(outputRecords(t, v))); diff != "" {
+		t.Error(diff)
+	}
+	v = daemontest.NewWebFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("--max-pages=2", "--output=-", "http://shop.example/")...).want(t, command.ExitDone)
+	runCommand(t, v.CrawlArgs("--max-pages=2", "--output=-", "http://shop.example/")...).want(t, command.ExitUsage,
+		"--resume continues it")
+}
+
+// A crawl that sends nothing leaves nothing in the way of the next command, and no file of another program
+// is touched.
+func TestNothingSent(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	const closed = "http://127.0.0.1:1/"
+	refused := []string{"crawl", "--data", v.DataDir(), "--contact=mailto:a@b.example", "--progress=none", closed}
+	want := "no request was sent, so " + v.DataDir() + " keeps nothing of this run"
+	runCommand(t, refused...).want(t, command.ExitFailed, want)
+	if _, err := os.Stat(v.DataDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the data directory: %v, want none", err)
+	}
+	notes := filepath.Join(v.DataDir(), "notes.txt")
+	if err := errors.Join(os.MkdirAll(v.DataDir(), 0o700), os.WriteFile(notes, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, refused...).want(t, command.ExitFailed, want)
+	if files, err := os.ReadDir(v.DataDir()); err != nil || len(files) != 1 || files[0].Name() != "notes.txt" {
+		t.Errorf("left are %v, %v; want notes.txt", files, err)
+	}
+	// The state of an earlier run is kept.
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (")
+	r := runCommand(t, append(refused, "--resume")...)
+	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl ||
+		strings.Contains(r.stderr, "keeps nothing") {
+		t.Errorf("the state of the earlier run is gone: %v\n%s", err, r.stderr)
 	}
 }
 

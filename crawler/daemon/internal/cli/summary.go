@@ -117,6 +117,10 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		c.AwaitingRevisit, firstRevisitText(runErr))
 	s.WriteLineIf(c.ParkedURLs > 0, "parked: %d that robots.txt disallows or the scope excludes, until that changes",
 		c.ParkedURLs)
+	s.WriteLineIf(j.isResumed && runErr == nil && c.QueuedURLs == 0 && !j.Crawler.HasSent(),
+		"nothing was left to visit; --fresh starts a new crawl")
+	s.WriteLineIf(j.removesNewFiles && j.sentNothing(runErr), "no request was sent, so %s keeps nothing of this run",
+		j.Project.Store.Path)
 	j.writeOutputPaths(&s)
 	if limit := j.exhaustedLimit(runErr); limit != "" {
 		s.WriteLine("stopped: %v (%s). To continue:\n  %s", runErr, limit, j.resumeCommand())
@@ -199,6 +203,13 @@ func (j *foregroundRun) exhaustedLimit(runErr error) string {
 		return "limits.bytes: " + plaintext.FormatBytes(int64(j.Project.Limits.Bytes))
 	}
 	return ""
+}
+
+// sentNothing reports whether the run ended by itself and sent no request, because no host could be found
+// or none may be visited. After a signal or the limit of time the queue is kept for --resume.
+func (j *foregroundRun) sentNothing(runErr error) bool {
+	endedByItself := runErr == nil || errors.Is(runErr, frontier.ErrOnlySuspendedLeft)
+	return endedByItself && !j.Crawler.HasSent()
 }
 
 // mayHaveReachedHostLimits reports whether earlier runs may have used up scope.max_pages_per_host

@@ -118,8 +118,11 @@ func (j *foregroundRun) suspendedHosts(ctx context.Context, c storage.Counts) (h
 	reports, _ := inspect.New(j.Engine).SuspendedHosts(ctx, maxSuspendedHosts+1)
 	for _, h := range reports[:min(len(reports), maxSuspendedHosts)] {
 		why := h.HoldReason
-		if why == "" { // such as a Retry-After of more than a day
-			why = fmt.Sprintf("the status of its last answer is %d", h.LastStatus)
+		switch { // the store has no reason for a Retry-After of more than a day, or a refused address
+		case why == "" && h.LastStatus == 0:
+			why = "it has not answered; the log says why"
+		case why == "":
+			why = fmt.Sprintf("its last answer had the status %d", h.LastStatus)
 		}
 		hosts = append(hosts, suspendedHost{h.Host.Host, why + ", until " + inspect.FormatTime(h.HeldUntil)})
 	}

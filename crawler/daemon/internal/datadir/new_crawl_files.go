@@ -1,0 +1,65 @@
+package datadir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/decorum-crawler/decorum/crawler/project"
+)
+
+// NewCrawlFiles are the files that a new crawl creates in its directory, so that a crawl that has sent
+// nothing can remove them again.
+type NewCrawlFiles struct {
+	dir      StateDir
+	names    []string // the crawl's files that did not exist before
+	isNewDir bool
+}
+
+// NewCrawlFiles returns the files of a crawl that d does not have yet. Call it before Lock, which creates
+// the first of them.
+func (d StateDir) NewCrawlFiles() NewCrawlFiles {
+	isMissing := func(name string) bool {
+		_, err := os.Lstat(name)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	n := NewCrawlFiles{dir: d, isNewDir: isMissing(string(d))}
+	for _, file := range []string{StoreFile, RobotsFile, ProjectFile, OutputFile, BodiesDir, LedgerDir, SocketFile,
+		LockFile} {
+		if isMissing(d.Path(file)) {
+			n.names = append(n.names, file)
+		}
+	}
+	return n
+}
+
+// Remove removes the files, and the directory if it is new and has no other file. It keeps OutputFile if it
+// has lines. The caller holds the lock, and has closed the files.
+func (n NewCrawlFiles) Remove() (err error) {
+	if info, statErr := os.Stat(n.dir.Path(OutputFile)); statErr == nil && info.Size() > 0 {
+		n.names = slices.DeleteFunc(n.names, func(file string) bool { return file == OutputFile })
+	}
+	for _, file := range n.names {
+		err = errors.Join(err, os.RemoveAll(n.dir.Path(file)))
+	}
+	if n.isNewDir {
+		_ = os.Remove(string(n.dir)) // fails if it has other files, such as those of --output
+	}
+	return err
+}
+
+// HoldsCrawlOf reports whether d holds the crawl of a project that is the same as p in every field.
+func (d StateDir) HoldsCrawlOf(p project.Project) bool {
+	if hasCrawl, err := d.HasCrawl(); err != nil || !hasCrawl {
+		return false
+	}
+	saved, err := project.ReadFile(d.Path(ProjectFile))
+	if err != nil {
+		return false
+	}
+	saved.Store.Path = p.Store.Path // the directory may have been moved since
+	savedText, err := EncodeProject(saved.Project)
+	text, err2 := EncodeProject(p)
+	return err == nil && err2 == nil && slices.Equal(savedText, text)
+}
