@@ -226,6 +226,7 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 			visit.ConsecutiveFailures++ // NextVisit takes one off for a success
 		}
 		next := policy.NextVisit(visit)
+		v.NextVisit, v.DelayReason = next, policy.DelayReason(visit, next)
 		ms.limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
 		due := timecmp.Later(h.Due, next.Due) // a concurrent visit may require a longer rest
 		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures =

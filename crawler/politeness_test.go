@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,6 +289,36 @@ func TestCrawlsOwnLimits(t *testing.T) {
 		}
 		if took := web.Log()[39].Start.Sub(begin); took < 93*time.Second || took > 100*time.Second {
 			t.Errorf("950 kB at 10 kB a second took %v", took)
+		}
+	})
+}
+
+// Hooks.Visited gets the delay after each visit, and its reason.
+func TestDelayAfterVisit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1")}
+		slow.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{
+			Response: crawltest.Text("User-agent: *\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second})
+		web := crawltest.New(slow, crawltest.Site{Host: "b.test", Fallback: pageWithLinks("/1")})
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://b.test/")
+		var mu sync.Mutex
+		got := map[string]map[politeness.DelayReason]time.Duration{}
+		c.Hooks.Visited = func(v *crawler.Visit) {
+			mu.Lock()
+			defer mu.Unlock()
+			host := v.URL().Origin().Host()
+			if got[host] == nil {
+				got[host] = map[politeness.DelayReason]time.Duration{}
+			}
+			got[host][v.DelayReason] = v.NextVisit.Delay
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]map[politeness.DelayReason]time.Duration{
+			"a.test": {politeness.RobotsDelay: 3 * time.Second}, "b.test": {politeness.ConfiguredDelay: time.Second}}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }

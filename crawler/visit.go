@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/extract"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -30,6 +31,10 @@ type Visit struct {
 	LinkCount int                  // number of links that the handler returned
 	Links     []LinkToVisit        // these links, for a Recorder; nil if the content is withheld
 	Exchange  *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
+	// NextVisit is when the host may be visited again, and DelayReason why not earlier. Both are set for
+	// Hooks.Visited.
+	NextVisit   politeness.NextVisit
+	DelayReason politeness.DelayReason
 
 	remoteAddr             netip.Addr    // where the request went; zero if unknown
 	mayHaveArrived         bool          // the host may have seen the request although this machine is to blame

@@ -153,3 +153,29 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 		t.Errorf("%d of 100 delays are different, from %v to %v", len(seen), minDelay, maxDelay)
 	}
 }
+
+// DelayReason names the longest of the delays.
+func TestDelayReason(t *testing.T) {
+	plain := politeness.Policy{JitterFunc: noJitter}
+	for want, tt := range map[politeness.DelayReason]struct {
+		policy politeness.Policy
+		visit  politeness.FinishedVisit
+	}{
+		"": {politeness.Policy{Delay: politeness.NoDelay, AdaptiveFactor: -1},
+			politeness.FinishedVisit{Status: 200}},
+		politeness.ConfiguredDelay: {plain, politeness.FinishedVisit{Status: 200, CrawlDelay: sec}},
+		politeness.RobotsDelay:     {plain, politeness.FinishedVisit{Status: 503, CrawlDelay: 10 * sec}},
+		politeness.AdaptiveDelay:   {plain, politeness.FinishedVisit{Status: 200, Start: noon.Add(-7 * sec)}},
+		politeness.RetryAfterDelay: {plain, politeness.FinishedVisit{Status: 429, RetryAfter: 90 * sec}},
+		politeness.BackoffDelay:    {plain, politeness.FinishedVisit{Status: 503, RetryAfter: 2 * sec}},
+	} {
+		v := tt.visit
+		v.End = noon
+		if v.Start.IsZero() {
+			v.Start = noon.Add(-sec / 10)
+		}
+		if got := tt.policy.DelayReason(v, tt.policy.NextVisit(v)); got != want {
+			t.Errorf("%+v: %q, want %q", v, got, want)
+		}
+	}
+}

@@ -175,7 +175,7 @@ func newDryRun(g engine.Config, p project.Project, seedPerOrigin []decorum.URL) 
 // addHostAndCountRobotsRequests is the Visited hook: it counts a visit as a request for robots.txt
 // or tdmrep.json. Visits that sent no request count for nothing.
 func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
-	s.visitedHosts.addVisitedHost(v)
+	s.countVisit(v)
 	if !v.WasSent() {
 		return
 	}

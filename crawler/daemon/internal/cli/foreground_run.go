@@ -35,6 +35,7 @@ type foregroundRun struct {
 	output       *sinks.JSONLRecorder
 	sharedBrakes *engine.CrossProcessBrakes // nil unless the project is in Redis
 	visitedHosts visitedHostSet
+	recentDelays recentDelays
 	isResumed    bool // an earlier run left state in the data directory
 	isTemporary  bool // see crawlOptions.temporary
 	// the files of the run are removed if it sends nothing
@@ -57,7 +58,7 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 	}
 	g := engine.Config{
 		Stores: j.stores, Outputs: o, Handlers: a.Handlers, Log: a.Log,
-		Hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, FastRetries: s.fastRetries,
+		Hooks: crawler.Hooks{Visited: j.countVisit}, FastRetries: s.fastRetries,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(),
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}
@@ -74,6 +75,12 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
+}
+
+// countVisit is the Visited hook.
+func (j *foregroundRun) countVisit(v *crawler.Visit) {
+	j.visitedHosts.addVisitedHost(v)
+	j.recentDelays.add(v)
 }
 
 // followSharedBrakes makes the crawl honour the brakes that daemons set in Redis. It waits at most
@@ -255,7 +262,7 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 		return
 	}
 	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts,
-		limits: j.Project.Limits, start: j.startedAt}
+		recentDelays: &j.recentDelays, limits: j.Project.Limits, start: j.startedAt}
 	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal() && !a.mayPrintWhileCrawling(j))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -42,6 +43,7 @@ func checkProgressFlag(mode string) error {
 type progressReporter struct {
 	crawlStats     func() crawler.Stats
 	frontierCounts func(context.Context) (storage.Counts, error)
+	recentDelays   *recentDelays // nil: unknown
 	limits         project.LimitSettings
 	start          time.Time
 	lastSample     progressSample
@@ -84,8 +86,9 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 		parts = append(parts, "paused: "+st.MachinePauseReason)
 	}
 	parts = append(parts, fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate))
-	// If the store fails, the line lacks only these counts.
-	if c, err := p.frontierCounts(ctx); err == nil {
+	// If the store fails, the line lacks only these counts, and what follows from them.
+	c, err := p.frontierCounts(ctx)
+	if err == nil {
 		parts = append(parts, fmt.Sprintf("hosts %d due, %d waiting", c.DueHosts, c.QueuedHosts-c.DueHosts),
 			fmt.Sprintf("%d queued", c.QueuedURLs))
 		if c.AwaitingRevisit > 0 {
@@ -94,10 +97,70 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	}
 	parts = append(parts,
 		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), plaintext.FormatBytes(st.Bytes))
-	if remaining, ok := p.estimatedTimeToLimit(now, st, rate); ok {
-		parts = append(parts, "at most "+remaining.Round(time.Second).String()+" left")
+	if pace := p.paceText(now, c); pace != "" {
+		parts = append(parts, pace)
+	}
+	if left := p.timeLeftText(now, st, rate, c); left != "" {
+		parts = append(parts, left)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// paceText says why the crawl is no faster if every host with queued URLs rests, as "1s a host by --delay";
+// else it returns "".
+func (p *progressReporter) paceText(now time.Time, c storage.Counts) string {
+	if c.QueuedHosts == 0 || c.DueHosts > 0 || p.recentDelays == nil {
+		return ""
+	}
+	delay, reason := p.recentDelays.mostFrequent(now)
+	if delay == 0 {
+		return ""
+	}
+	cause := string(reason)
+	switch reason {
+	case politeness.ConfiguredDelay:
+		cause = "--delay"
+	case politeness.AdaptiveDelay:
+		cause = "politeness.adaptive"
+	}
+	return fmt.Sprintf("%v a host by %s", roundDelay(delay), cause)
+}
+
+// roundDelay rounds d for people.
+func roundDelay(d time.Duration) time.Duration {
+	if d > 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(10 * time.Millisecond)
+}
+
+// timeLeftText says how long the crawl takes at least, for the URLs that are queued, and at most, until a
+// limit; "" if neither is known.
+func (p *progressReporter) timeLeftText(now time.Time, st crawler.Stats, rate float64, c storage.Counts) string {
+	atLeast := p.leastTimeForQueue(now, c).Round(time.Second)
+	atMost, ok := p.estimatedTimeToLimit(now, st, rate)
+	atMost = atMost.Round(time.Second)
+	switch {
+	case ok && atLeast > 0 && atLeast < atMost:
+		return fmt.Sprintf("%v to %v left", atLeast, atMost)
+	case ok:
+		return fmt.Sprintf("at most %v left", atMost)
+	case atLeast > 0:
+		return fmt.Sprintf("at least %v left", atLeast)
+	}
+	return ""
+}
+
+// leastTimeForQueue returns a lower bound of the time that the queued URLs take at the present delay: the
+// longest queue of a host is at least the mean. It returns 0 if the delay is unknown.
+func (p *progressReporter) leastTimeForQueue(now time.Time, c storage.Counts) time.Duration {
+	urls := c.QueuedURLs - c.SuspendedURLs
+	if c.QueuedHosts == 0 || urls <= 0 || p.recentDelays == nil {
+		return 0
+	}
+	longestQueue := (urls + c.QueuedHosts - 1) / c.QueuedHosts
+	// Estimates beyond a century have no use and would overflow.
+	return time.Duration(min(float64(longestQueue)*float64(p.recentDelays.shortest(now)), 3e18))
 }
 
 // smoothedPageRate returns the pages a second, smoothed over about the last 5 s. pages is the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -139,5 +141,62 @@ func TestProgressPaused(t *testing.T) {
 	if got, want := p.statusLine(t.Context(),
 		time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q first", got, want)
+	}
+}
+
+// The progress says why hosts wait, if all of them do, and how long their queues take at least.
+func TestProgressPace(t *testing.T) {
+	now := time.Unix(1000, 0)
+	visit := func(delay time.Duration, slots int, reason politeness.DelayReason, due time.Time) *crawler.Visit {
+		return &crawler.Visit{NextVisit: politeness.NextVisit{Delay: delay, HostSlots: slots, Due: due},
+			DelayReason: reason}
+	}
+	configured := visit(time.Second, 1, politeness.ConfiguredDelay, now)
+	byRobots := visit(2*time.Second, 1, politeness.RobotsDelay, now)
+	old := visit(time.Second, 1, politeness.ConfiguredDelay, now.Add(-time.Minute))
+	for _, tt := range []struct {
+		name   string
+		visits []*crawler.Visit
+		counts storage.Counts
+		limits project.LimitSettings
+		want   string // after the bytes
+	}{
+		{"one host", []*crawler.Visit{configured}, storage.Counts{QueuedHosts: 1, QueuedURLs: 40},
+			project.LimitSettings{}, ", 1s a host by --delay, at least 40s left"},
+		{"Crawl-delay", []*crawler.Visit{configured, byRobots, byRobots},
+			storage.Counts{QueuedHosts: 2, QueuedURLs: 41}, project.LimitSettings{},
+			", 2s a host by Crawl-delay, at least 21s left"},
+		{"two visits at a time", []*crawler.Visit{visit(3*time.Second, 2, politeness.AdaptiveDelay, now)},
+			storage.Counts{QueuedHosts: 1, QueuedURLs: 2}, project.LimitSettings{},
+			", 1.5s a host by politeness.adaptive, at least 3s left"},
+		{"a host is due", []*crawler.Visit{configured}, storage.Counts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 3},
+			project.LimitSettings{}, ", at least 2s left"},
+		{"suspended URLs", []*crawler.Visit{configured},
+			storage.Counts{QueuedHosts: 1, QueuedURLs: 40, SuspendedURLs: 40}, project.LimitSettings{},
+			", 1s a host by --delay"},
+		{"other hosts wait", []*crawler.Visit{old}, storage.Counts{QueuedHosts: 1, QueuedURLs: 40},
+			project.LimitSettings{}, ""},
+		{"no visit", nil, storage.Counts{QueuedHosts: 1, QueuedURLs: 40}, project.LimitSettings{}, ""},
+		{"a limit after the queue", []*crawler.Visit{configured}, storage.Counts{QueuedHosts: 1, QueuedURLs: 40},
+			project.LimitSettings{Duration: project.Duration(time.Minute)}, ", 1s a host by --delay, 40s to 1m0s left"},
+		{"a limit before the end of the queue", []*crawler.Visit{configured},
+			storage.Counts{QueuedHosts: 1, QueuedURLs: 400},
+			project.LimitSettings{Duration: project.Duration(time.Minute)},
+			", 1s a host by --delay, at most 1m0s left"},
+		{"no delay", []*crawler.Visit{visit(0, 1, "", now)}, storage.Counts{QueuedHosts: 1, QueuedURLs: 40},
+			project.LimitSettings{}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var recent recentDelays
+			for _, v := range append(slices.Repeat([]*crawler.Visit{old}, 70), tt.visits...) { // the ring is full
+				recent.add(v)
+			}
+			p := &progressReporter{crawlStats: func() crawler.Stats { return crawler.Stats{} }, start: now,
+				frontierCounts: func(context.Context) (storage.Counts, error) { return tt.counts, nil },
+				recentDelays:   &recent, limits: tt.limits}
+			if _, got, _ := strings.Cut(p.statusLine(t.Context(), now), ", 0 B"); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
 	}
 }
