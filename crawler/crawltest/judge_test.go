@@ -407,6 +407,10 @@ func TestJudgeTellsRetriesFromDuplicates(t *testing.T) {
 		t.Errorf("got %d retries, %d repeated after a restart, %d different pages, want 7, 1, 8, and one "+
 			"duplicate:\n%v", r.Retries, r.RestartRefetches, r.DistinctPages, r)
 	}
+	const parts = "17 for pages and sitemaps (8 different, 7 retries, 1 repeated after a restart, 1 other repetitions), "
+	if !strings.Contains(r.String(), parts) {
+		t.Errorf("the report lacks %q:\n%v", parts, r)
+	}
 }
 
 func TestJudgeDoesNotMindTheOrderOfTheLog(t *testing.T) {
@@ -431,7 +435,7 @@ func TestReportString(t *testing.T) {
 	}
 	log = append(log, exchange("free.example/robots.txt", 0, second, func(e *Exchange) { e.BodyBytes = 14 }))
 	got := judgeWeb().JudgeLog(log, JudgeOptions{}).String()
-	want := `10 requests to 2 hosts in 32.5s: 8 pages (8 different), 2 for robots.txt, 14 bytes; 0 retries, 0 repeated after a restart
+	want := `10 requests to 2 hosts in 32.5s: 8 for pages and sitemaps (8 different, 0 retries), 2 for robots.txt; 14 bytes
 
   requests  pages  shortest gap  required  violations  host
          1      0             -   0.000 s           0  free.example

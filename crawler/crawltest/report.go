@@ -89,14 +89,25 @@ const (
 // with the first of them.
 func (r JudgeReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d requests to %d hosts in %v: "+
-		"%d pages (%d different), %d for robots.txt, %d bytes; %d retries, %d repeated after a restart\n\n",
-		r.Requests, len(r.Hosts), r.Duration.Round(time.Millisecond), r.PageRequests, r.DistinctPages,
-		r.Requests-r.PageRequests, r.BodyBytes, r.Retries, r.RestartRefetches)
+	fmt.Fprintf(&b, "%d requests to %d hosts in %v: %d for pages and sitemaps (%s), %d for robots.txt; %d bytes\n\n",
+		r.Requests, len(r.Hosts), r.Duration.Round(time.Millisecond), r.PageRequests, r.pageRequestsText(),
+		r.Requests-r.PageRequests, r.BodyBytes)
 	r.writeHosts(&b)
 	b.WriteString("\n")
 	r.writeViolations(&b)
 	return b.String()
+}
+
+// pageRequestsText says what the PageRequests are made up of. Its numbers add up to PageRequests.
+func (r JudgeReport) pageRequestsText() string {
+	text := fmt.Sprintf("%d different, %d retries", r.DistinctPages, r.Retries)
+	if r.RestartRefetches > 0 {
+		text += fmt.Sprintf(", %d repeated after a restart", r.RestartRefetches)
+	}
+	if repeats := r.PageRequests - r.DistinctPages - r.Retries - r.RestartRefetches; repeats > 0 {
+		text += fmt.Sprintf(", %d other repetitions", repeats)
+	}
+	return text
 }
 
 func (r JudgeReport) writeHosts(b *strings.Builder) {

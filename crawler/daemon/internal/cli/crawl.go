@@ -52,12 +52,14 @@ const crawlExample = `  decorum crawl --contact https://example.com/bot https://
 type crawlOptions struct {
 	configFile         string // project file; empty: none
 	resume, startFresh bool
-	progressMode       string        // auto, plain or none
-	bodyMemory         project.Size  // bytes; 0: the default of initBodyMemory
-	fastRetries        bool          // retry within seconds; only the demo may, on its own servers
-	temporary          bool          // the data directory is deleted after the run, as the demo does
-	dryRunOptions      dryRunOptions // --dry-run and its flags
-	projectFlags       []*pflag.Flag // flags that set fields of the project
+	progressMode       string       // auto, plain or none
+	bodyMemory         project.Size // bytes; 0: the default of initBodyMemory
+	fastRetries        bool         // retry within seconds; only the demo may, on its own servers
+	temporary          bool         // the data directory is deleted after the run, as the demo does
+	// atEnd is called after the run, before its stores are closed, unless it is nil.
+	atEnd         func(*foregroundRun)
+	dryRunOptions dryRunOptions // --dry-run and its flags
+	projectFlags  []*pflag.Flag // flags that set fields of the project
 }
 
 // newCrawlCommand returns the command decorum crawl.

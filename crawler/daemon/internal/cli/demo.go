@@ -90,19 +90,60 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 		return err
 	}
 	defer os.RemoveAll(dir)
+	a.announceDemo(web, server)
+	var counted demoRequests
 	crawlErr := a.runProject(ctx, demoProject(web.CrawlSettings, server.Addr, dir),
-		crawlOptions{progressMode: progress, fastRetries: true, temporary: true})
+		crawlOptions{progressMode: progress, fastRetries: true, temporary: true,
+			atEnd: func(j *foregroundRun) { counted = j.demoRequests() }})
 	if err := server.Close(); err != nil {
 		return err
 	}
 	if crawlErr != nil && !errors.Is(crawlErr, engine.ErrTimeLimit) && !errors.Is(crawlErr, engine.ErrInterrupted) {
 		return crawlErr
 	}
-	report := a.printDemoReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
+	seen := web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"})
+	report := a.printDemoReport(seen)
+	if _, err := fmt.Fprintf(a.Stdout, "\n%s\n", counted.compareWith(seen.Requests)); err != nil {
+		return err
+	}
 	if errors.Is(crawlErr, engine.ErrInterrupted) {
 		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
 	}
 	return report
+}
+
+// announceDemo says what the demo does, and why it logs warnings.
+func (a *program) announceDemo(web *crawltest.Web, server *crawltest.Server) {
+	if a.quiet {
+		return
+	}
+	fmt.Fprintf(a.Stderr, "The demo serves %d small sites on %s and crawls them, for about 15 seconds. Nothing leaves "+
+		"this machine.\n", len(web.CrawlSettings.Seeds), server.Addr)
+	fmt.Fprintln(a.Stderr, "Some sites are overloaded or broken on purpose, so it logs warnings. It ends with what the "+
+		"servers saw.")
+}
+
+// demoRequests are the requests that the crawl of the demo has counted itself.
+type demoRequests struct{ pages, failed, sitemaps, tdmrep, robots int64 }
+
+func (j *foregroundRun) demoRequests() demoRequests {
+	st := j.Crawler.Stats()
+	return demoRequests{st.Pages, j.output.LineCounts()[0], st.SitemapFetches, st.TDMRepFetches, st.RobotsFetches}
+}
+
+// compareWith returns a line with the sum of r, which says whether the servers saw as many requests. They
+// differ if the crawl was interrupted, or if a request did not reach a server.
+func (r demoRequests) compareWith(seen int) string {
+	sum := r.pages + r.failed + r.sitemaps + r.tdmrep + r.robots
+	counts := fmt.Sprintf("%d pages + %d failed visits + %d sitemaps", r.pages, r.failed, r.sitemaps)
+	if r.tdmrep > 0 {
+		counts += fmt.Sprintf(" + %d tdmrep.json", r.tdmrep)
+	}
+	counts += fmt.Sprintf(" + %d robots.txt = %d requests", r.robots, sum)
+	if sum == int64(seen) {
+		return "The crawl counted the same: " + counts
+	}
+	return fmt.Sprintf("The crawl counted %s; the servers saw %d", counts, seen)
 }
 
 // demoProject returns the project that crawls the sample web at addr, with its state in dir.

@@ -192,6 +192,9 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
 	keepsFiles = keepsFiles || !j.sentNothing(crawlErr)
+	if s.atEnd != nil {
+		s.atEnd(j)
+	}
 	a.printSummary(context.WithoutCancel(ctx), j, crawlErr)
 	// Close returns the failure of a failed store again, which has already been logged.
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {
