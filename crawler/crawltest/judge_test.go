@@ -407,7 +407,8 @@ func TestJudgeTellsRetriesFromDuplicates(t *testing.T) {
 		t.Errorf("got %d retries, %d repeated after a restart, %d different pages, want 7, 1, 8, and one "+
 			"duplicate:\n%v", r.Retries, r.RestartRefetches, r.DistinctPages, r)
 	}
-	const parts = "17 for pages and sitemaps (8 different, 7 retries, 1 repeated after a restart, 1 other repetitions), "
+	const parts = "17 for pages and sitemaps " +
+		"(8 different, 7 retries, 1 repeated after a restart, 1 other repetitions), "
 	if !strings.Contains(r.String(), parts) {
 		t.Errorf("the report lacks %q:\n%v", parts, r)
 	}

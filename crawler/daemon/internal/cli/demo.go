@@ -117,25 +117,29 @@ func (a *program) announceDemo(web *crawltest.Web, server *crawltest.Server) {
 	if a.quiet {
 		return
 	}
-	fmt.Fprintf(a.Stderr, "The demo serves %d small sites on %s and crawls them, for about 15 seconds. Nothing leaves "+
-		"this machine.\n", len(web.CrawlSettings.Seeds), server.Addr)
-	fmt.Fprintln(a.Stderr, "Some sites are overloaded or broken on purpose, so it logs warnings. It ends with what the "+
-		"servers saw.")
+	fmt.Fprintf(a.Stderr, "The demo serves %d small sites on %s and crawls them, for about 15 seconds. "+
+		"Nothing leaves this machine.\n", len(web.CrawlSettings.Seeds), server.Addr)
+	fmt.Fprintln(a.Stderr, "Some sites are overloaded or broken on purpose, so it logs warnings. "+
+		"It ends with what the servers saw.")
 }
 
 // demoRequests are the requests that the crawl of the demo has counted itself.
-type demoRequests struct{ pages, failed, sitemaps, tdmrep, robots int64 }
+type demoRequests struct{ pages, failed, repeated, sitemaps, tdmrep, robots int64 }
 
 func (j *foregroundRun) demoRequests() demoRequests {
 	st := j.Crawler.Stats()
-	return demoRequests{st.Pages, j.output.LineCounts()[0], st.SitemapFetches, st.TDMRepFetches, st.RobotsFetches}
+	return demoRequests{pages: st.Pages, failed: j.output.LineCounts()[0], repeated: st.StaleConns,
+		sitemaps: st.SitemapFetches, tdmrep: st.TDMRepFetches, robots: st.RobotsFetches}
 }
 
 // compareWith returns a line with the sum of r, which says whether the servers saw as many requests. They
 // differ if the crawl was interrupted, or if a request did not reach a server.
 func (r demoRequests) compareWith(seen int) string {
-	sum := r.pages + r.failed + r.sitemaps + r.tdmrep + r.robots
+	sum := r.pages + r.failed + r.repeated + r.sitemaps + r.tdmrep + r.robots
 	counts := fmt.Sprintf("%d pages + %d failed visits + %d sitemaps", r.pages, r.failed, r.sitemaps)
+	if r.repeated > 0 {
+		counts += fmt.Sprintf(" + %d repeated on a new connection", r.repeated)
+	}
 	if r.tdmrep > 0 {
 		counts += fmt.Sprintf(" + %d tdmrep.json", r.tdmrep)
 	}

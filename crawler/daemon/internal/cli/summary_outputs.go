@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -135,5 +136,5 @@ func (j *foregroundRun) writeSuspendedHosts(ctx context.Context, s *reporttext.B
 	for _, h := range hosts {
 		s.WriteLine("  %s: %s", h.Host, h.Why)
 	}
-	s.WriteLineIf(more, "  and others: decorum report --data %s", shellQuote(j.Project.Store.Path))
+	s.WriteLineIf(more, "  and others: decorum report --data %s", plaintext.ShellQuote(j.Project.Store.Path))
 }
