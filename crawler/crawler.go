@@ -56,6 +56,10 @@ type Crawler struct {
 	Now func() time.Time
 
 	// The parts of the pipeline; Prepare configures them.
+	// The Gate's Agent may be another crawler, for which robots.txt files are evaluated: no page is
+	// requested then, because CheckProductToken refuses it.
+	evaluatesForOthers bool
+
 	counters      counters
 	hasSent       atomic.Bool // see HasSent
 	budget        runBudget
@@ -246,6 +250,9 @@ func (c *Crawler) Validate() error {
 // checkProductTokens returns an error if the Gate, the Settings and the Fetcher disagree on the
 // crawl's product token.
 func (c *Crawler) checkProductTokens() error {
+	if c.evaluatesForOthers {
+		return nil
+	}
 	product := c.Gate.Agent().Token()
 	if token := c.Settings.ProductToken; token != "" && !strings.EqualFold(token, product) {
 		return fmt.Errorf("field Settings.ProductToken is %q, and the Agent of the Gate is %q", token, product)

@@ -53,10 +53,11 @@ func checkProductToken(f Fetcher, product string) error {
 }
 
 // CheckProductToken returns an error of Kind Unticketed if the ticket permits a request of a crawl
-// with another product token. A Fetcher calls it with the product token that it sends, and returns its
+// with another product token. Only an OnDemandCrawl may fetch the robots.txt of a site for another
+// crawler. A Fetcher calls it with the product token that it sends, and returns its
 // error, which ends the run.
 func (t Ticket) CheckProductToken(product string) error {
-	if t.data == nil || t.data.crawler == nil {
+	if t.data == nil || t.data.crawler == nil || t.data.crawler.evaluatesForOthers && t.Kind().IsRobots() {
 		return nil
 	}
 	if agent := t.data.crawler.Gate.Agent().Token(); !strings.EqualFold(product, agent) {

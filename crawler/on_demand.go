@@ -81,6 +81,7 @@ func NewOnDemandCrawl(c *Crawler) (*OnDemandCrawl, error) {
 	}
 	c.Settings.Workers, c.Settings.MaxAttempts = 1, 1
 	c.Settings.NoSitemaps, c.Settings.Revisit = true, frontier.RevisitPolicy{}
+	c.evaluatesForOthers = true
 	return d, c.Prepare()
 }
 

@@ -79,7 +79,7 @@ func TestFreshToStandardOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "-", "kept")
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--max-pages=1", "--data=.", "--output=-")...).want(t,
-		command.ExitStopped, `"url":"http://shop.example/"`)
+		command.ExitDone, `"url":"http://shop.example/"`)
 	if text, err := os.ReadFile("-"); err != nil || string(text) != "kept" {
 		t.Errorf("%q, %v", text, err)
 	}
