@@ -41,6 +41,22 @@ func TestLinksInHeaders(t *testing.T) {
 	})
 }
 
+// TestCharsetOfLinks: the query of a link is requested, and compared with robots.txt, in the encoding of
+// the page.
+func TestCharsetOfLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := crawltest.ResponseOfType("text/html; charset=windows-1251",
+			"<a href='/\xE6?q=\xE6'>1</a><a href='/?q=\xE7'>2</a><a href='/?q=%D0%B7'>3</a>")
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(page)},
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+				Response:     crawltest.Text("User-agent: *\nDisallow: /?q=%E7\n"),
+				IsDisallowed: func(p string) bool { return p == "/?q=%E7" }})})
+		runCrawl(t, newCrawl(t, web, newMemoryStore(), "http://a.test/"))
+		wantLines(t, requestedPages(web), "/", "/%D0%B6?q=%E6", "/?q=%D0%B7")
+	})
+}
+
 // TestImages: with Images set, all forms of an image are links.
 func TestImages(t *testing.T) {
 	const page = `<a href=/a><img src=/small srcset="/large 2x"><picture><source srcset="/wide 800w, /narrow 400w"><img src=/plain></picture><img src=data:,x>`

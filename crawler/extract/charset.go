@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 )
 
@@ -63,6 +65,27 @@ func readCharsetValue(s []byte) string {
 	return string(s[:indexAnyOrEnd(s, whitespace+";")])
 }
 
+// charsetFromXMLDeclaration returns the encoding that the XML declaration at the start of body names, ""
+// if there is none (HTML standard, "get an XML encoding").
+func charsetFromXMLDeclaration(body []byte) string {
+	if !bytes.HasPrefix(body, []byte("<?xml")) {
+		return ""
+	}
+	declaration := body[:indexAnyOrEnd(body[:min(len(body), maxDeclarationBytes)], ">")]
+	_, value, _ := bytes.Cut(declaration, []byte("encoding"))
+	if value = trimLeft(value); len(value) == 0 || value[0] != '=' {
+		return ""
+	}
+	if value = trimLeft(value[1:]); len(value) == 0 || value[0] != '"' && value[0] != '\'' {
+		return ""
+	}
+	return readCharsetValue(value)
+}
+
+// maxDeclarationBytes is how far into a page its XML declaration may reach: as far as browsers search
+// for an encoding.
+const maxDeclarationBytes = 1024
+
 // byteOrderMark returns the length of the body's byte order mark and the encoding that it means; 0
 // and "" if the body has none.
 func byteOrderMark(body []byte) (length int, charset string) {
@@ -90,17 +113,41 @@ func encodingByName(charset string) (enc encoding.Encoding, known bool) {
 	if name, _ := htmlindex.Name(enc); name == "utf-8" {
 		return nil, true
 	}
+	if enc == charmap.ISO8859_8I { // differs in how text is laid out
+		enc = charmap.ISO8859_8
+	}
 	return enc, true
 }
 
 // decodeToUTF8 returns body in UTF-8. enc is its encoding, nil for UTF-8.
 func decodeToUTF8(body []byte, enc encoding.Encoding) []byte {
-	if enc == nil {
+	switch table, isSingleByte := enc.(*charmap.Charmap); {
+	case enc == nil:
 		return body
+	case isSingleByte:
+		return decodeSingleByte(body, table)
 	}
 	decoded, err := enc.NewDecoder().Bytes(body)
 	if err != nil { // HTML forbids this encoding; read the ASCII parts
 		return body
+	}
+	return decoded
+}
+
+// decodeSingleByte returns body in UTF-8. Unlike golang.org/x/text, and like the Encoding standard, it
+// reads a byte from 0x80 to 0x9F that has no character as the control character of that number, so that
+// the queries of links get their bytes back.
+func decodeSingleByte(body []byte, table *charmap.Charmap) []byte {
+	var runes [256]rune
+	for i := range runes {
+		runes[i] = table.DecodeByte(byte(i))
+		if runes[i] == utf8.RuneError && i >= 0x80 && i <= 0x9F {
+			runes[i] = rune(i)
+		}
+	}
+	decoded := make([]byte, 0, len(body)+len(body)/4)
+	for _, c := range body {
+		decoded = utf8.AppendRune(decoded, runes[c])
 	}
 	return decoded
 }

@@ -10,7 +10,8 @@
 // The package makes one pass over the bytes, builds no tree, and finds the links that a full parser
 // finds. It follows the rules of the HTML standard's tokenizer for tags, attributes, comments and
 // elements whose content is text (script, style, title, textarea, iframe and similar ones), so it
-// ignores links in comments and scripts. In svg and math it follows the rules for foreign content.
+// ignores links in comments and scripts. In svg and math it follows the rules for foreign content. It
+// reads every encoding of the Encoding standard, and writes the queries of links in that of the page.
 // It deviates from these rules where a crawler must:
 //
 //   - It runs no scripts, so the content of noscript counts as content.

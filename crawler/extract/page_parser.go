@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // A pageParser reads one page.
@@ -28,17 +29,21 @@ type pageParser struct {
 	hasTitle        bool             // a title element has been read
 	hasBase         bool             // a base element has been read
 	encodingKnown   bool             // no later declaration can change the encoding
+	queryEncoder    *queryEncoder    // writes the queries of links; nil: they are in UTF-8
 }
 
-// decodeInputToUTF8 sets the input to body in UTF-8, if its byte order mark or the content type
-// names the encoding; else to body as it is.
+// decodeInputToUTF8 sets the input to body in UTF-8, if its byte order mark, the content type or, in
+// XHTML, the XML declaration names the encoding; else to body as it is.
 func (p *pageParser) decodeInputToUTF8(body []byte, charset string) {
 	n, markCharset := byteOrderMark(body)
 	if n > 0 {
 		charset = markCharset
 	}
 	enc, known := encodingByName(charset)
-	p.input, p.encodingKnown = decodeToUTF8(body[n:], enc), known
+	if declared := charsetFromXMLDeclaration(body[n:]); !known && p.isXHTML {
+		enc, known = encodingByName(declared)
+	}
+	p.input, p.encodingKnown, p.queryEncoder = decodeToUTF8(body[n:], enc), known, newQueryEncoder(enc)
 }
 
 // readDocument reads the page. It starts over if it learns something that affects what it has read: a
@@ -79,13 +84,13 @@ func (p *pageParser) walkTags() (restart bool) {
 	for {
 		name, end, ok := p.nextTag()
 		if !ok {
-			return p.switchToWindows1252IfNotUTF8()
+			return p.applyFallbackEncoding()
 		}
 		e := elementKindByName(name)
 		// Skip tags without meaning for the result, except that foreign content must be tracked.
 		if e == unknownElement || end || e >= img && e <= source && !p.scanner.IncludeImages {
 			if !p.readAttributes(nil) {
-				return p.switchToWindows1252IfNotUTF8()
+				return p.applyFallbackEncoding()
 			}
 			if len(p.foreignElements) > 0 {
 				p.trackForeignTag(name, end)
@@ -95,7 +100,7 @@ func (p *pageParser) walkTags() (restart bool) {
 		// Start tags with meaning: in foreign content, only some have it.
 		p.attrs = attributes{}
 		if !p.readAttributes(&p.attrs) {
-			return p.switchToWindows1252IfNotUTF8()
+			return p.applyFallbackEncoding()
 		}
 		if len(p.foreignElements) > 0 && p.trackForeignTag(name, false) {
 			p.handleForeignTag(e)
@@ -105,10 +110,17 @@ func (p *pageParser) walkTags() (restart bool) {
 	}
 }
 
-// switchToWindows1252IfNotUTF8 decides the encoding at the end of a page that does not declare one. It
-// reports whether the page must be read again.
-func (p *pageParser) switchToWindows1252IfNotUTF8() (restart bool) {
-	if p.encodingKnown || utf8.Valid(p.input) {
+// applyFallbackEncoding decides the encoding at the end of a page whose header and meta elements do not
+// name one: that of its XML declaration, else windows-1252 if the page is not UTF-8. It reports whether
+// the page must be read again.
+func (p *pageParser) applyFallbackEncoding() (restart bool) {
+	if p.encodingKnown {
+		return false
+	}
+	if enc, known := encodingByName(charsetFromXMLDeclaration(p.input)); known && enc != nil {
+		return p.switchDeclaredEncoding(enc)
+	}
+	if utf8.Valid(p.input) {
 		return false
 	}
 	p.switchEncoding(charmap.Windows1252)
@@ -117,7 +129,7 @@ func (p *pageParser) switchToWindows1252IfNotUTF8() (restart bool) {
 
 // switchEncoding sets the encoding after part of the page was read.
 func (p *pageParser) switchEncoding(enc encoding.Encoding) {
-	p.input, p.encodingKnown = decodeToUTF8(p.input, enc), true
+	p.input, p.encodingKnown, p.queryEncoder = decodeToUTF8(p.input, enc), true, newQueryEncoder(enc)
 	p.baseURL, p.hasBase = p.pageURL, false // the base may have been read in the wrong encoding
 }
 
@@ -129,11 +141,17 @@ func (p *pageParser) applyDeclaredEncoding(charset string) (restart bool) {
 	}
 	enc, known := encodingByName(charset)
 	p.encodingKnown = known
-	if enc == nil {
-		return false
-	}
-	if name, _ := htmlindex.Name(enc); strings.HasPrefix(name, "utf-16") {
-		return false // the meta element was readable as ASCII, so the page is not UTF-16
+	return enc != nil && p.switchDeclaredEncoding(enc)
+}
+
+// switchDeclaredEncoding sets the encoding that the page itself declares (HTML standard, "prescan a byte
+// stream"). It reports whether the page must be read again.
+func (p *pageParser) switchDeclaredEncoding(enc encoding.Encoding) (restart bool) {
+	switch name, _ := htmlindex.Name(enc); {
+	case strings.HasPrefix(name, "utf-16"):
+		return false // the declaration was readable as ASCII, so the page is not UTF-16
+	case enc == charmap.XUserDefined:
+		enc = charmap.Windows1252
 	}
 	p.switchEncoding(enc)
 	return true
@@ -146,7 +164,7 @@ func (p *pageParser) setBase(href []byte) (restart bool) {
 		return false
 	}
 	p.hasBase = true // even if href is invalid
-	u, err := p.pageURL.ResolveBytes(trim(unescape(href)))
+	u, err := p.resolve(p.pageURL, trim(unescape(href)))
 	if err != nil || u == p.baseURL || len(u.String()) > maxRefBytes {
 		return false
 	}
@@ -179,6 +197,23 @@ func (p *pageParser) unescapedRef(raw []byte) []byte {
 	return s.linkBuf
 }
 
+// resolve resolves ref on base, with its query in the encoding of the page. In a page that is not valid
+// UTF-8 as it should be, it reads ref as browsers do: with U+FFFD in place of what is invalid.
+func (p *pageParser) resolve(base decorum.URL, ref []byte) (decorum.URL, error) {
+	if p.queryEncoder != nil {
+		return base.ResolveBytes(p.queryEncoder.encodeQuery(ref))
+	}
+	u, err := base.ResolveBytes(ref)
+	// Only a URL with escapes can come from bytes outside ASCII.
+	if err != nil || strings.IndexByte(u.String(), '%') < 0 || utf8.Valid(ref) {
+		return u, err
+	}
+	if ref, err = unicode.UTF8.NewDecoder().Bytes(ref); err != nil {
+		return decorum.URL{}, err
+	}
+	return base.ResolveBytes(ref)
+}
+
 // addLink adds a link, or another mention of it. It returns its URL, and false if ref is not a link
 // that can be crawled. If a new link exceeds the limits of the page, addLink sets LinksTruncated
 // instead of adding it.
@@ -186,7 +221,7 @@ func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u dec
 	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false
 	}
-	u, err := p.baseURL.ResolveBytes(ref)
+	u, err := p.resolve(p.baseURL, ref)
 	if err != nil {
 		return u, false
 	}

@@ -121,10 +121,11 @@ type Scanner struct {
 // ScanPage returns what the page says, or nil if contentType is not HTML. An empty contentType is
 // detected from body. base is the URL of the page. ScanPage keeps no reference to body.
 //
-// ScanPage reads the page in the encoding that its byte order mark, contentType or a meta element
-// names, in this order. Without any of these it uses UTF-8 if the page is valid UTF-8, and else
-// windows-1252. Titles and links are UTF-8, including query strings, which the standard would
-// encode like the page.
+// ScanPage reads the page in the encoding that its byte order mark, contentType, a meta element or an XML
+// declaration names, in this order; XHTML's declaration takes precedence over its meta elements. Without
+// any of these it uses UTF-8 if the page is valid UTF-8, and else windows-1252. As in browsers, the
+// query of a link is in the encoding of the page, its host and path are in UTF-8, and U+FFFD stands for
+// bytes that are not text in that encoding.
 func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *ScanResult {
 	syntax, charset := detectSyntaxAndCharset(contentType, body)
 	if syntax == notHTML {

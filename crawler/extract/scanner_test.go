@@ -240,7 +240,7 @@ var encodingTests = []struct{ name, contentType, page, title, link string }{
 	{"byte order mark over header", "text/html; charset=windows-1251",
 		"\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"windows-1251 in the header", `text/html; charset="windows-1251"`,
-		"<title>\xCF\xD0</title><a href='/\xCF?q=\xD0'>", "ПР", "/%D0%9F?q=%D0%A0"},
+		"<title>\xCF\xD0</title><a href='/\xCF?q=\xD0'>", "ПР", "/%D0%9F?q=%D0"},
 	{"windows-1251 in meta charset", "text/html", "<meta charset=windows-1251><title>\xCF\xD0</title><a href=/\xCF>",
 		"ПР", "/%D0%9F"},
 	{"meta after the title and a link", "text/html", "<a href=/\xCF><title>\xCF\xD0</title><meta charset=windows-1251>",
@@ -265,6 +265,27 @@ var encodingTests = []struct{ name, contentType, page, title, link string }{
 	{"UTF-16 with a mark", "text/html", "\xFF\xFE<\x00t\x00i\x00t\x00l\x00e\x00" +
 		">\x00\x1F\x04<\x00/\x00t\x00i\x00t\x00l\x00e\x00>" +
 		"\x00<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00x\x00>\x00", "П", "/x"},
+	{"x-user-defined in meta", "text/html", "<meta charset=x-user-defined><title>\xE9</title><a href=/\xE9?\xE9>", "é",
+		"/%C3%A9?%E9"},
+	{"a query that is in no known encoding comes back byte for byte", "text/html",
+		"<title>\xD6\xD0</title><a href=?\xD6\xD0\x81\x8D\x90>", "ÖÐ", "/?%D6%D0%81%8D%90"},
+	{"UTF-8 in the header and other bytes", "text/html; charset=utf-8",
+		"<title>\xD6\xD0</title><a href=/\xD6\xD0\xE4\xB8x?\xD6>", "\uFFFD",
+		"/%EF%BF%BD%EF%BF%BD%EF%BF%BDx?%EF%BF%BD"},
+	{"UTF-8 by its mark and other bytes in the base", "text/html",
+		"\xEF\xBB\xBF<title>é</title><base href=/\xD6/><a href=x>", "é", "/%EF%BF%BD/x"},
+	{"an XML declaration in HTML", "text/html", "<?xml version='1.0' encoding='windows-1251'?><title>\xCF</title><a " +
+		"href=/\xCF?\xCF>", "П", "/%D0%9F?%CF"},
+	{"meta over an XML declaration in HTML", "text/html", "<?xml version='1.0' encoding='koi8-r'?>" +
+		"<meta charset=windows-1251><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
+	{"an XML declaration in XHTML over meta", "application/xhtml+xml", "<?xml version='1.0' encoding = " +
+		"\"windows-1251\" ?><meta charset='koi8-r'/><title>\xCF</title><a href='/\xCF'/>", "П", "/%D0%9F"},
+	{"header over an XML declaration", "application/xhtml+xml; charset=windows-1251",
+		"<?xml version='1.0' encoding='koi8-r'?><title>\xCF</title><a href='/\xCF'/>", "П", "/%D0%9F"},
+	{"an XML declaration without a value", "text/html", "<?xml encoding=koi8-r?><title>é</title><a href=/é>", "é",
+		"/%C3%A9"},
+	{"UTF-16 in an XML declaration is a lie", "text/html", "<?xml encoding='utf-16'?><title>é</title><a href=/é?é>",
+		"é", "/%C3%A9?%C3%A9"},
 }
 
 func TestEncoding(t *testing.T) {
