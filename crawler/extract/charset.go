@@ -18,6 +18,7 @@ const (
 	notHTML markupSyntax = iota
 	htmlSyntax
 	xhtmlSyntax
+	xmlSyntax // XHTML or another kind of XML
 )
 
 // detectSyntaxAndCharset returns the syntax of body, and the encoding that contentType names, or "".
@@ -32,6 +33,8 @@ func detectSyntaxAndCharset(contentType string, body []byte) (m markupSyntax, ch
 		m = htmlSyntax
 	case strings.EqualFold(kind, "application/xhtml+xml"):
 		m = xhtmlSyntax
+	case strings.EqualFold(kind, "application/xml"), strings.EqualFold(kind, "text/xml"):
+		m = xmlSyntax
 	}
 	if !sniffed { // the sniffer says utf-8 without having checked
 		charset = charsetFromContentType([]byte(parameters))

@@ -16,6 +16,7 @@
 //
 //   - It runs no scripts, so the content of noscript counts as content.
 //   - A frame counts anywhere in the page, and so does the content of a frameset.
+//   - A page in the srcdoc attribute of an iframe counts as a part of its page.
 //   - In XHTML, a self-closing script, style or title is empty, and CDATA sections are text anywhere.
 //
 // Begin reading at Scanner.ScanPage. A Scanner reads one page after the other; its fields say whether

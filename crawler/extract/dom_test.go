@@ -70,6 +70,10 @@ func mentionsInElement(n *html.Node) (found []oracleMention) {
 		add(Frame, get("", "src"), 0)
 	case n.Data == "iframe":
 		add(IFrame, get("", "src"), 0)
+	case n.Data == "embed":
+		add(Embed, get("", "src"), 0)
+	case n.Data == "object":
+		add(Embed, get("", "data"), 0)
 	case n.Data == "img":
 		add(Image, get("", "src"), 0)
 		fallthrough

@@ -13,10 +13,12 @@ const (
 	anchor
 	area
 	base
+	embed
 	frame
 	link
 	math
 	meta
+	object
 	svg
 	img // img, image and source are links only with IncludeImages
 	image
@@ -34,8 +36,8 @@ const (
 
 // elementNames has the tag name of each elementKind.
 var elementNames = [...]string{
-	anchor: "a", area: "area", base: "base", frame: "frame", link: "link",
-	math: "math", meta: "meta", svg: "svg", img: "img", image: "image", source: "source",
+	anchor: "a", area: "area", base: "base", embed: "embed", frame: "frame", link: "link",
+	math: "math", meta: "meta", object: "object", svg: "svg", img: "img", image: "image", source: "source",
 	plaintext: "plaintext", iframe: "iframe",
 	noembed: "noembed", noframes: "noframes", script: "script", style: "style",
 	textarea: "textarea", title: "title", xmp: "xmp",
@@ -79,6 +81,11 @@ func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 		p.addLinkFromAttribute(Frame, a.src, 0)
 	case iframe:
 		p.addLinkFromAttribute(IFrame, a.src, 0)
+		p.readSrcdoc(a.srcdoc)
+	case embed:
+		p.addEmbedded(a.src, a.typ)
+	case object:
+		p.addEmbedded(a.data, a.typ)
 	case img, image: // HTML parsers treat image as img
 		p.addLinkFromAttribute(Image, a.src, 0)
 		p.addSrcset()
@@ -113,6 +120,39 @@ func (p *pageParser) handleForeignTag(e elementKind) {
 	case math, svg:
 		p.enterForeignRoot(e)
 	}
+}
+
+// addEmbedded adds the content of an embed or object element: an image as one, other content of unknown
+// or of a readable type as a link. It ignores what can only be played.
+func (p *pageParser) addEmbedded(url, contentType []byte) {
+	kind, subtype, _ := bytes.Cut(trim(unescape(contentType)), []byte("/"))
+	switch {
+	case equalFold(kind, "image"):
+		if p.scanner.IncludeImages {
+			p.addLinkFromAttribute(Image, url, 0)
+		}
+	case equalFold(kind, "audio"), equalFold(kind, "video"), equalFold(subtype, "x-shockwave-flash"):
+	default:
+		p.addLinkFromAttribute(Embed, url, 0)
+	}
+}
+
+// maxSrcdocDepth bounds how deep pages in srcdoc attributes are nested; deeper ones are ignored.
+const maxSrcdocDepth = 4
+
+// readSrcdoc adds the links of the page in the srcdoc attribute of an iframe. Its links are relative to
+// the base of the outer page, and their queries are in UTF-8.
+func (p *pageParser) readSrcdoc(raw []byte) {
+	if len(raw) == 0 || p.srcdocDepth == maxSrcdocDepth {
+		return
+	}
+	inner := p.scanner.newPageParser(p.baseURL)
+	inner.srcdocDepth, inner.linkURLBytes = p.srcdocDepth+1, p.linkURLBytes
+	inner.input, inner.encodingKnown = unescape(raw), true
+	for inner.walkTags() { // only a base after links ends it early: it applies to the links that follow
+	}
+	p.linkURLBytes = inner.linkURLBytes
+	p.result.LinksTruncated = p.result.LinksTruncated || inner.result.LinksTruncated
 }
 
 // addSrcset adds the images of the current tag's srcset attribute.

@@ -57,6 +57,10 @@ func (r *oracle) handleStartTag(z *html.Tokenizer, t html.Token) {
 		r.addMention(t, Frame, "src")
 	case "iframe":
 		r.addMention(t, IFrame, "src")
+	case "embed":
+		r.addMention(t, Embed, "src")
+	case "object":
+		r.addMention(t, Embed, "data")
 	case "link":
 		r.handleLinkElement(t)
 	case "base":

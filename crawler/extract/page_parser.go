@@ -23,6 +23,7 @@ type pageParser struct {
 	maxTotalURLBytes int         // limit of linkURLBytes
 	linkURLBytes     int         // length of all URLs in the scanner's links
 	isXHTML          bool
+	srcdocDepth      int // how many srcdoc attributes the page is in
 
 	attrs           attributes       // of the current tag
 	foreignElements []foreignElement // open foreign elements, outermost first
@@ -44,6 +45,13 @@ func (p *pageParser) decodeInputToUTF8(body []byte, charset string) {
 		enc, known = encodingByName(declared)
 	}
 	p.input, p.encodingKnown, p.queryEncoder = decodeToUTF8(body[n:], enc), known, newQueryEncoder(enc)
+}
+
+// beginsWithHTMLElement reports whether the first element of the page is html.
+func (p *pageParser) beginsWithHTMLElement() bool {
+	name, end, ok := p.nextTag()
+	p.pos = 0
+	return ok && !end && string(name) == "html"
 }
 
 // readDocument reads the page. It starts over if it learns something that affects what it has read: a

@@ -69,6 +69,7 @@ const (
 	Area                      // area of an image map
 	Frame                     // frame
 	IFrame                    // iframe
+	Embed                     // embed, and object data, of pages, PDF files and the like
 	Refresh                   // meta http-equiv=refresh
 	Next                      // link rel=next
 	Prev                      // link rel=prev
@@ -81,7 +82,7 @@ const (
 
 // String returns the name of the element or relation.
 func (k LinkKind) String() string {
-	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical",
+	names := [...]string{"a", "area", "frame", "iframe", "embed", "refresh", "next", "prev", "canonical",
 		"alternate", "feed", "amphtml", "img"}
 	if int(k) < len(names) {
 		return names[k]
@@ -118,8 +119,9 @@ type Scanner struct {
 	linkIndexByURL map[decorum.URL]int // index in links
 }
 
-// ScanPage returns what the page says, or nil if contentType is not HTML. An empty contentType is
-// detected from body. base is the URL of the page. ScanPage keeps no reference to body.
+// ScanPage returns what the page says, or nil if contentType is neither HTML nor XHTML, nor XML whose
+// first element is html. An empty contentType is detected from body. base is the URL of the page.
+// ScanPage keeps no reference to body.
 //
 // ScanPage reads the page in the encoding that its byte order mark, contentType, a meta element or an XML
 // declaration names, in this order; XHTML's declaration takes precedence over its meta elements. Without
@@ -132,8 +134,11 @@ func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *S
 		return nil
 	}
 	p := s.newPageParser(base)
-	p.isXHTML = syntax == xhtmlSyntax
+	p.isXHTML = syntax != htmlSyntax
 	p.decodeInputToUTF8(body, charset)
+	if syntax == xmlSyntax && !p.beginsWithHTMLElement() {
+		return nil
+	}
 	return p.readDocument()
 }
 

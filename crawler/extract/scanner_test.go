@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,6 +60,20 @@ var linkTests = []struct {
 		[]string{"/x a, a feed", "/y a"}},
 	{"nofollow, ugc, sponsored", `<a href=/1 rel="noopener NOFOLLOW"><a href=/2 rel=ugc><area href=/3 rel=sponsored><a href=/4 rel=nofollowing>`,
 		[]string{"/1 a nofollow", "/2 a nofollow", "/3 area nofollow", "/4 a"}},
+	{"embed and object", `<embed src=/1.pdf><object data="/2.pdf" type="application/pdf"><a href=/3>x</a></object>` +
+		`<object><param value=/no></object><object type=x/y classid=/no></object>`,
+		[]string{"/1.pdf embed", "/2.pdf embed", "/3 a"}},
+	{"not what can only be seen or played", `<embed src=/1 type=image/png><object data=/2 type="IMAGE/svg+xml"></object>` +
+		`<embed src=/3 type="video/mp4"><object data=/4 type=application/x-shockwave-flash></object><embed src=data:,x>`, nil},
+	{"srcdoc", `<a href=0><iframe src=/1 srcdoc="<title>x</title><a href=&quot;/2?a&amp;amp;b&quot;>x</a>` +
+		`<!-- <a href=/no> --><a href=3 rel=nofollow>"></iframe><a href=4>`,
+		[]string{"/dir/0 a", "/1 iframe", "/2?a&b a", "/dir/3 a nofollow", "/dir/4 a"}},
+	{"base of a srcdoc", `<iframe srcdoc="<a href=1><base href=/b/><a href=2>"></iframe><a href=3>`,
+		[]string{"/dir/1 a", "/b/2 a", "/dir/3 a"}},
+	{"base of the page in a srcdoc", `<iframe srcdoc="<a href=1>"></iframe><base href=/b/>`, []string{"/b/1 a"}},
+	{"srcdoc in a srcdoc", `<iframe srcdoc="<iframe srcdoc='<a href=/1>'></iframe><a href=/2>"></iframe>`,
+		[]string{"/1 a", "/2 a"}},
+	{"too many srcdocs in each other", nestedSrcdocs(maxSrcdocDepth + 1), []string{"/1 a", "/2 a", "/3 a", "/4 a"}},
 	{"nofollow only if every mention is",
 		`<a href=/x rel=nofollow><a href=/x><a href=/y rel=nofollow><a href=/y rel=ugc>`,
 		[]string{"/x a", "/y a nofollow"}},
@@ -71,6 +86,14 @@ var linkTests = []struct {
 	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRefBytes/4) +
 		`"><a href=/y>`, []string{"/y a"}},
 	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRefBytes) + `"><a href=/y>`, []string{"/y a"}},
+}
+
+// nestedSrcdocs returns a page with links to /1, /2 and so on, each in the srcdoc of one more iframe.
+func nestedSrcdocs(depth int) (page string) {
+	for i := depth; i > 0; i-- {
+		page = fmt.Sprintf(`<iframe srcdoc="<a href=/%d>%s"></iframe>`, i, html.EscapeString(page))
+	}
+	return page
 }
 
 // imageTests are pages with images, and their links with IncludeImages.
@@ -89,6 +112,8 @@ var imageTests = []struct {
 		[]string{"/1 img", "/2 img", "/3 img"}},
 	{"decoded", `<img srcset="/?a=1&amp;b=2 2x, data:,x 1x">`, []string{"/?a=1&b=2 img"}},
 	{"an anchor to an image", `<a href=/1 rel=nofollow><img src=/1></a>`, []string{"/1 a"}},
+	{"embed and object", `<embed src=/1 type=image/png><object data=/2 type="image/svg+xml"></object>`,
+		[]string{"/1 img", "/2 img"}},
 	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
 }
 
@@ -321,7 +346,11 @@ var contentTypeTests = []struct {
 }{
 	{"text/html", "", true}, {"TEXT/HTML ; charset=x", "", true}, {"application/xhtml+xml", "", true},
 	{"text/plain", "<html>", false}, {"application/pdf", "<html>", false}, {"text/htmlx", "<html>", false},
-	{"application/xml", "<html>", false}, {"", "<!DOCTYPE html><p>", true}, {"", "%PDF-1.7", false}, {"", "", false},
+	{"application/xml", "<html>", true}, {"", "<!DOCTYPE html><p>", true}, {"", "%PDF-1.7", false}, {"", "", false},
+	{"text/xml; charset=utf-8", "<?xml version='1.0'?>\n<!DOCTYPE html [<!ENTITY x 'y'>]><!-- <rss> --><html/>", true},
+	{"text/xml", "<?xml version='1.0'?><rss><link>http://example.com/</link></rss>", false},
+	{"application/xml", "<!-- <html> --><urlset/>", false}, {"application/xml", "", false},
+	{"", "<?xml version='1.0' encoding='koi8-r'?><html>", true}, {"application/rss+xml", "<html>", false},
 }
 
 func TestContentType(t *testing.T) {
@@ -380,6 +409,7 @@ func TestLinear(t *testing.T) {
 		"<script><!--", "<script><!--<script>",
 		"<title>", "</title", "&", "<svg><![CDATA[", "<svg>", "<svg><title>", "<svg></title></p>", "<img srcset='",
 		"<img srcset=',,(", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
+		"<iframe srcdoc='", "<iframe srcdoc='<iframe srcdoc=\"", "<iframe srcdoc='<a href=x><base href=/>'>",
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
 		(&Scanner{IncludeImages: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))

@@ -185,7 +185,7 @@ func readAttributeValue(b []byte, p int) (value []byte, next int) {
 
 // attributes has the values of the attributes that affect the result, as written; nil if absent.
 type attributes struct {
-	href, src, srcset, xlinkHref, rel, typ, nameValue, content, charset, httpEquiv []byte
+	href, src, srcset, xlinkHref, rel, typ, nameValue, content, charset, httpEquiv, data, srcdoc []byte
 }
 
 // setIfKnown sets the field for the attribute called name, if there is one. Of duplicates the first
@@ -212,6 +212,10 @@ func (a *attributes) setIfKnown(name, value []byte) {
 		setIfUnset(&a.charset, value)
 	case equalFold(name, "http-equiv"):
 		setIfUnset(&a.httpEquiv, value)
+	case equalFold(name, "data"):
+		setIfUnset(&a.data, value)
+	case equalFold(name, "srcdoc"):
+		setIfUnset(&a.srcdoc, value)
 	}
 }
 

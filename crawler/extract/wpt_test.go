@@ -118,7 +118,8 @@ func wptAttributes(t *testing.T) {
 	}
 	for _, m := range results {
 		for _, page := range []string{"<iframe src='%s'>", "<a href='%s'>", "<area href='%s'>",
-			"<link rel=next href='%s'>", "<img src='%s'>", "<meta http-equiv=refresh content='0; URL=%s'>"} {
+			"<link rel=next href='%s'>", "<img src='%s'>", "<meta http-equiv=refresh content='0; URL=%s'>",
+			"<embed src='%s'>", "<object data='%s'>"} {
 			page = fmt.Sprintf("<meta charset=%s>"+page, m[1], "?&yuml;")
 			if got := wptQuery(t, "text/html", page); got != wptUnescape(t, m[2]) {
 				t.Errorf("%s: got %q, want %s", page, got, m[2])

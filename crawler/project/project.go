@@ -181,7 +181,7 @@ type FetchSettings struct {
 
 // DiscoverySettings says where the crawl finds further URLs.
 type DiscoverySettings struct {
-	// links of pages and headers, except where these ask robots not to follow
+	// links of pages and headers, embedded documents included, except where these ask robots not to follow
 	Links     bool `yaml:"links"`
 	Sitemaps  bool `yaml:"sitemaps"`  // sitemaps that robots.txt names
 	Feeds     bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and the URLs in them
@@ -267,7 +267,8 @@ func Default() Project {
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
 			MaxHeader: 64 << 10, MaxBody: 10 << 20,
 			MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
-			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
+			ContentTypes: []string{"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain",
+				"application/pdf"},
 		},
 		Discover: DiscoverySettings{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
 			MaxLinks: crawler.DefaultMaxLinks, MaxSitemapsPerHost: crawler.DefaultMaxSitemapsPerHost},

@@ -68,6 +68,26 @@ func TestFeedsOverSockets(t *testing.T) {
 	}
 }
 
+// TestEmbeddedDocuments crawls, with the default content types, what pages embed, and a page that is
+// served as XML.
+func TestEmbeddedDocuments(t *testing.T) {
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/": crawltest.StaticPage(crawltest.HTML("<object data=/1.pdf type=application/pdf></object>" +
+			`<embed src=/2.pdf><iframe srcdoc="<a href='/page'>"></iframe>`)),
+		"/1.pdf": crawltest.StaticPage(crawltest.ResponseOfType("application/pdf", "%PDF-1.7 1")),
+		"/2.pdf": crawltest.StaticPage(crawltest.ResponseOfType("application/pdf", "%PDF-1.7 2")),
+		"/page": crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
+			"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><body><a href='/last'/></body></html>")),
+		"/last": crawltest.StaticPage(crawltest.HTML("last")),
+	}})
+	runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitDone)
+	want := []string{"seed http://a.example/", "link http://a.example/1.pdf", "link http://a.example/2.pdf",
+		"link http://a.example/page", "link http://a.example/last"}
+	if got := visitSources(t, v); !slices.Equal(got, want) {
+		t.Errorf("visits %q, want %q", got, want)
+	}
+}
+
 // TestDiscover checks that the crawl follows the sources of URLs that the project file selects.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
