@@ -146,6 +146,10 @@ func TestTrapsEndByThemselves(t *testing.T) {
 			crawltest.Site{Host: "session.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				return page("/"+session(r), "/a"+session(r), "/b"+session(r)+"?x=1")
 			}},
+			crawltest.Site{Host: "query.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
+				id := fmt.Sprintf("PHPSESSID=%016x", r.ReceivedAt.UnixNano())
+				return page("/?"+id, "/a?"+id, "/b?x=1&"+id)
+			}},
 			crawltest.Site{Host: "token.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				return page(fmt.Sprintf("/s/%032x/home", r.ReceivedAt.UnixNano()), "/about")
 			}},
@@ -162,7 +166,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				return page()
 			}},
 		)
-		hosts := []string{"events.test", "days.test", "session.test", "token.test", "deeper.test", "maze.test"}
+		hosts := []string{"events.test", "days.test", "session.test", "query.test", "token.test",
+			"deeper.test", "maze.test"}
 		var seeds []string
 		for _, h := range hosts {
 			seeds = append(seeds, "http://"+h+"/")
@@ -177,13 +182,14 @@ func TestTrapsEndByThemselves(t *testing.T) {
 			if !strings.HasSuffix(x.URL, "/robots.txt") {
 				visits[host]++
 			}
-			if strings.Contains(x.URL, "jsessionid") {
+			if strings.Contains(x.URL, "jsessionid") || strings.Contains(x.URL, "PHPSESSID") {
 				t.Errorf("%s has a session id", x.URL)
 			}
 		}
-		// Beside the trap each has a home page and, except session.test, "about".
+		// Beside the trap each has a home page and, except session.test and query.test, "about".
 		for host, want := range map[string]int{
-			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern,
+			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "query.test": 3,
+			"token.test":  2 + pattern,
 			"maze.test":   2 + 1 + maxRedirects,
 			"deeper.test": 2 * (1 + 3), // b/c three times, also below /about
 		} {
@@ -205,7 +211,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		}
 		for host, want := range map[string]frontier.RefusalReason{"events.test": "calendar",
 			"days.test":  "pattern_urls",
-			"token.test": "pattern_urls", "deeper.test": "path_repeat", "maze.test": "redirects", "session.test": ""} {
+			"token.test": "pattern_urls", "deeper.test": "path_repeat", "maze.test": "redirects", "session.test": "",
+			"query.test": ""} {
 			if reasons[host] != want {
 				t.Errorf("%s: refused for %q, want %q", host, reasons[host], want)
 			}
@@ -217,19 +224,22 @@ func TestTrapsEndByThemselves(t *testing.T) {
 // TestSessionsFallBack: if a server restores the session ID by a redirect, its page is visited once
 // under the URL it was found as, and no more.
 func TestSessionsFallBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
-			if !strings.Contains(r.Path, ";jsessionid=") {
-				return crawltest.Redirect(http.StatusFound,
-					r.Path+fmt.Sprintf(";jsessionid=%X", r.ReceivedAt.UnixNano()))
+	for _, name := range []string{";jsessionid=", "?PHPSESSID="} {
+		synctest.Test(t, func(t *testing.T) {
+			answer := func(r crawltest.PageRequest) crawltest.Response {
+				id := fmt.Sprintf("%s%X", name, r.ReceivedAt.UnixNano())
+				if !strings.Contains(r.Path, name) {
+					return crawltest.Redirect(http.StatusFound, r.Path+id)
+				}
+				return crawltest.HTML("<a href='/p" + id + "'>p</a>")
 			}
-			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.ReceivedAt.UnixNano()))
-		}})
-		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
-		if got := strings.Join(requestedPages(web), " "); got != "/p /p;jsessionid=1" {
-			t.Errorf("requested %s", got)
-		}
-	})
+			web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: answer})
+			runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/p"+name+"1"))
+			if got, want := strings.Join(requestedPages(web), " "), "/p /p"+name+"1"; got != want {
+				t.Errorf("requested %s, want %s", got, want)
+			}
+		})
+	}
 }
 
 // TestRedirectLoops: redirect loops end by the seen set, and are counted.

@@ -14,19 +14,23 @@ type ParamRules struct {
 	Drop []string // parameters to remove
 	Keep []string // exceptions from Drop; without Drop, all others are removed
 	Sort bool     // sort the remaining parameters by name
+	// KeepSessionIDs leaves session IDs in paths and queries. Without it, Keep does so by name, in
+	// queries.
+	KeepSessionIDs bool
 }
 
-// A ParamCleaner rewrites URLs by ParamRules, and removes session IDs from their paths. It is
-// immutable and safe for concurrent use. A nil ParamCleaner has no rules, but removes session IDs.
+// A ParamCleaner rewrites URLs by ParamRules, and removes session IDs from their paths and queries. It
+// is immutable and safe for concurrent use. A nil ParamCleaner has no rules, but removes session IDs.
 type ParamCleaner struct {
-	drop, keep []string
-	sort       bool
+	drop, keep     []string
+	sort           bool
+	keepSessionIDs bool
 }
 
 // NewParamCleaner returns the ParamCleaner of rules, or an error that names an invalid parameter
 // name.
 func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
-	p := &ParamCleaner{sort: rules.Sort}
+	p := &ParamCleaner{sort: rules.Sort, keepSessionIDs: rules.KeepSessionIDs}
 	for _, list := range []struct {
 		from []string
 		to   *[]string
@@ -74,10 +78,14 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(AppliedCleaningRule))
 	}
 	original := u.PathAndQuery()
 	path, query, hasQuery := strings.Cut(original, "?")
-	cleaned := stripSessionIDsFromPath(path, report)
+	cleaned := path
+	if p == nil || !p.keepSessionIDs {
+		cleaned = stripSessionIDsFromPath(path, report)
+	}
+	// An empty query stays (rule 8 of ParseURL); one that loses all its parameters does not.
 	if hasQuery {
-		if query = p.cleanQuery(query, report); query != "" {
-			cleaned += "?" + query
+		if remaining := p.cleanQuery(query, report); remaining != "" || query == "" {
+			cleaned += "?" + remaining
 		}
 	}
 	// A clean URL, which is the usual case, needs no parsing.
@@ -92,9 +100,9 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(AppliedCleaningRule))
 	return clean
 }
 
-// cleanQuery returns query rewritten by the rules.
+// cleanQuery returns query without session IDs and rewritten by the rules.
 func (p *ParamCleaner) cleanQuery(query string, report func(AppliedCleaningRule)) string {
-	if p == nil || len(p.drop) == 0 && !p.sort {
+	if (p == nil || len(p.drop) == 0 && !p.sort) && !mayHaveSessionParam(query) {
 		return query
 	}
 	var remaining []string
@@ -105,7 +113,7 @@ func (p *ParamCleaner) cleanQuery(query string, report func(AppliedCleaningRule)
 		}
 		remaining = append(remaining, parameter)
 	}
-	if p.sort && !slices.IsSortedFunc(remaining, compareParamsByName) {
+	if p != nil && p.sort && !slices.IsSortedFunc(remaining, compareParamsByName) {
 		slices.SortStableFunc(remaining, compareParamsByName)
 		report(AppliedCleaningRule{Rule: "params.sort"})
 	}
@@ -114,7 +122,11 @@ func (p *ParamCleaner) cleanQuery(query string, report func(AppliedCleaningRule)
 
 // matchingDropRule returns the rule that removes parameter, and false if no rule does.
 func (p *ParamCleaner) matchingDropRule(parameter string) (rule string, isDropped bool) {
-	name, _, _ := strings.Cut(parameter, "=")
+	name, id, _ := strings.Cut(parameter, "=")
+	isSessionID := isSessionIDParam(name, id)
+	if p == nil {
+		return sessionQueryRule, isSessionID
+	}
 	matches := func(pattern string) bool { return matchesWildcard(pattern, name) }
 	if slices.ContainsFunc(p.keep, matches) {
 		return "", false
@@ -122,7 +134,7 @@ func (p *ParamCleaner) matchingDropRule(parameter string) (rule string, isDroppe
 	if i := slices.IndexFunc(p.drop, matches); i >= 0 {
 		return "params.drop: " + p.drop[i], true
 	}
-	return "", false
+	return sessionQueryRule, isSessionID && !p.keepSessionIDs
 }
 
 // compareParamsByName orders parameters by name, regardless of their values.
@@ -164,13 +176,75 @@ var sessionNames = [...]string{"jsessionid", "phpsessid", "sessionid", "session_
 // number of a station or a story.
 const minSIDLength = 8
 
-// sessionRule is AppliedCleaningRule.Rule of a removed session ID.
-const sessionRule = "session id in the path"
+// AppliedCleaningRule.Rule of a removed session ID.
+const (
+	sessionRule      = "session id in the path"
+	sessionQueryRule = "session id in the query"
+)
 
-// hasSessionIDInPath reports whether the path of u contains a session ID.
-func hasSessionIDInPath(u decorum.URL) bool {
-	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
-	return stripSessionIDsFromPath(path, func(AppliedCleaningRule) {}) != path
+// removesSessionID reports whether CleanURL removes a session ID from u.
+func (p *ParamCleaner) removesSessionID(u decorum.URL) bool {
+	_, changes := p.CleanURLAndExplain(u)
+	return slices.ContainsFunc(changes, func(c AppliedCleaningRule) bool {
+		return c.Rule == sessionRule || c.Rule == sessionQueryRule
+	})
+}
+
+// sessionParams holds the names of query parameters that have no other use than session IDs: those of
+// Java, PHP, ASP, osCommerce and Zen Cart. The names of ASP, ASPSESSIONIDQQRSTUVW for example, vary.
+var sessionParams = [...]string{"jsessionid", "phpsessid", "oscsid", "zenid"}
+
+// isSessionIDParam reports whether the parameter name=id of a query is certainly a session ID: by a name
+// that nothing else has, or by a name that mostly means one and a value that looks like one. Others, such
+// as a short sid, may choose the page.
+func isSessionIDParam(name, id string) bool {
+	if id == "" || len(name) < len("sid") {
+		return false
+	}
+	isName := func(known string) bool { return strings.EqualFold(name, known) }
+	const asp = "aspsessionid"
+	if slices.ContainsFunc(sessionParams[:], isName) || len(name) >= len(asp) && isNamePrefix(name, asp) {
+		return true
+	}
+	return slices.ContainsFunc(sessionNames[:], isName) && looksLikeSessionID(id)
+}
+
+// isNamePrefix reports whether name begins with prefix, ignoring ASCII case. It must not be shorter.
+func isNamePrefix(name, prefix string) bool { return strings.EqualFold(name[:len(prefix)], prefix) }
+
+// minRandomIDLength is the least length of a value that looks like a session ID: 64 bits in hex digits.
+const minRandomIDLength = 16
+
+// looksLikeSessionID reports whether id looks random: a long word in which letters and digits alternate
+// often. Numbers, titles and UUIDs, which also name things, do not.
+func looksLikeSessionID(id string) bool {
+	changes, wasDigit := 0, false
+	for i := range len(id) {
+		c := id[i]
+		isDigit := '0' <= c && c <= '9'
+		if !isDigit && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+		if i > 0 && isDigit != wasDigit {
+			changes++
+		}
+		wasDigit = isDigit
+	}
+	return len(id) >= minRandomIDLength && changes >= len(id)/6
+}
+
+// mayHaveSessionParam quickly reports whether query may have a parameter that isSessionIDParam accepts:
+// all their names end in "id" or, ASP's, contain it.
+func mayHaveSessionParam(query string) bool {
+	for i := 0; ; i++ {
+		next := strings.IndexAny(query[i:], "iI")
+		if next < 0 {
+			return false
+		}
+		if i += next; i+1 < len(query) && query[i+1]|0x20 == 'd' {
+			return true
+		}
+	}
 }
 
 // stripSessionIDsFromPath returns path without session IDs: ;jsessionid=…, the segment /(S(…))/ of

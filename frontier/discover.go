@@ -132,7 +132,7 @@ func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.En
 			if e.UncleanedURL.IsZero() {
 				e.UncleanedURL = found
 			}
-			if hasSessionIDInPath(found) && f.CheckScope(*e) == nil {
+			if f.cfg.ParamCleaner.removesSessionID(found) && f.CheckScope(*e) == nil {
 				f.sessionIDRemovals.countSessionIDRemoval(found)
 			}
 		}

@@ -52,7 +52,27 @@ func TestParamCleaner(t *testing.T) {
 			"/sid/sid=/;sid/(S())/(Songs)/session=1"},
 		{"short ids of other things", frontier.ParamRules{}, "/stations/sid=1042/x;sid=7",
 			"/stations/sid=1042/x;sid=7"},
-		{"queries are for rules", frontier.ParamRules{}, "/p?sid=1", "/p?sid=1"},
+		{"PHP", frontier.ParamRules{}, "/p?a=1&PHPSESSID=0af91c&b=2&phpsessid=x", "/p?a=1&b=2"},
+		{"Java", frontier.ParamRules{}, "/p?jsessionid=1A2B.node1", "/p"},
+		{"ASP", frontier.ParamRules{}, "/p?ASPSESSIONIDQQRSTUVW=ABCDEF&aspsessionid=1&x", "/p?x"},
+		{"shops", frontier.ParamRules{}, "/p?osCsid=9b1&zenid=7&id=3", "/p?id=3"},
+		{"sid of a forum", frontier.ParamRules{}, "/viewtopic.php?t=2&sid=7c0d1e9f52a34b68d01f7ea952c8b3D4",
+			"/viewtopic.php?t=2"},
+		{"session_id that looks random", frontier.ParamRules{}, "/p?session_id=q7f3k2m9x1c8v5b4&sessionid=" +
+			"0f0f0f0f0f0f0f0f", "/p"},
+		{"short sid, number, title, UUID", frontier.ParamRules{},
+			"/p?sid=1&sid=ab12cd34&sid=1234567890123456789&sid=international2024conference&session_id=" +
+				"9b2e1f00-0000-4000-8000-00000000abcd",
+			"/p?sid=1&sid=ab12cd34&sid=1234567890123456789&sid=international2024conference&session_id=" +
+				"9b2e1f00-0000-4000-8000-00000000abcd"},
+		{"no session in the query", frontier.ParamRules{}, "/p?id=0123456789abcdef&PHPSESSID=&PHPSESSID&ID&aid=1",
+			"/p?id=0123456789abcdef&PHPSESSID=&PHPSESSID&ID&aid=1"},
+		{"session IDs that the rules keep", frontier.ParamRules{Drop: []string{"ref"}, Keep: []string{"PHPSESSID"}},
+			"/p?PHPSESSID=1a&ref=1&jsessionid=2", "/p?PHPSESSID=1a"},
+		{"session IDs stay", frontier.ParamRules{Drop: []string{"ref"}, KeepSessionIDs: true},
+			"/p;jsessionid=1?PHPSESSID=1a&ref=1", "/p;jsessionid=1?PHPSESSID=1a"},
+		{"an empty query stays", frontier.ParamRules{Drop: []string{"ref"}, Sort: true}, "/p?", "/p?"},
+		{"an empty query without rules", frontier.ParamRules{}, "/p;jsessionid=1?", "/p?"},
 	} {
 		p, u := mustParamCleaner(t, tt.rules), mustURL(t, "http://a.test"+tt.path)
 		got := p.CleanURL(u)
@@ -86,7 +106,8 @@ func TestParamCleaner(t *testing.T) {
 // FuzzParamCleaner: CleanURL is idempotent and keeps the origin.
 func FuzzParamCleaner(f *testing.F) {
 	for _, s := range []string{"http://a.test/;sid=1;sid=2/(S(a))/(S(b))?b&a&ref", "http://a.test//sid=1//?&&a=&=",
-		"http://a.test/(S(sid=1))?*=1"} {
+		"http://a.test/(S(sid=1))?*=1", "http://a.test/?PHPSESSID=1&&sid=7c0d1e9f52a34b68",
+		"http://a.test/;sid=12345678?"} {
 		f.Add(s, "ref", "a*", true)
 	}
 	f.Fuzz(func(t *testing.T, s, drop, keep string, sort bool) {

@@ -35,7 +35,7 @@ const (
 	TooManyHosts       RefusalReason = "hosts"        // ScopeConfig.MaxHosts
 	LowMemory          RefusalReason = "memory"       // Config.IsMemoryLow
 
-	SessionID RefusalReason = "session_id" // not a refusal: the id was removed from the path
+	SessionID RefusalReason = "session_id" // not a refusal: the id was removed from the URL
 )
 
 // A Refusal says why a URL does not belong to a crawl. It is the cause of an error of Kind

@@ -74,13 +74,13 @@ func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	}
 }
 
-// countSessionIDRemoval counts a URL of the crawl that was found with a session ID in its path. A
+// countSessionIDRemoval counts a URL of the crawl that was found with a session ID. A
 // site that puts a new id into every link has endless URLs without reaching a limit, so the report
 // names it.
 func (s *refusalCounter) countSessionIDRemoval(found decorum.URL) {
 	s.countOne(RefusalCount{
 		Host: found.Origin().Host(), Reason: SessionID,
-		Why: "a session ID was removed from the path", Example: found.String(),
+		Why: "a session ID was removed", Example: found.String(),
 	})
 }
 

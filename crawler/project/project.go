@@ -82,6 +82,8 @@ type ParamRules struct {
 	Drop []string `yaml:"drop"` // parameters to remove
 	Keep []string `yaml:"keep"` // exceptions from drop; without drop, all other parameters are removed
 	Sort bool     `yaml:"sort"` // put the remaining parameters in the order of their names
+	// leave session IDs in paths and queries; without it, the crawl removes those that are certain
+	KeepSessionIDs bool `yaml:"keep_session_ids"`
 }
 
 // RobotsSettings says how the crawl reads robots.txt, robots meta elements and X-Robots-Tag.

@@ -99,7 +99,7 @@ func TestTrapsOverSockets(t *testing.T) {
 		"more than 4 redirects in a row",
 		"such as http://mall.example/maze/6", "another host than the seeds'",
 		"Session IDs stripped from URLs when found",
-		"session_id  mall.example  a session ID was removed from the path  such as "+
+		"session_id  mall.example  a session ID was removed  such as "+
 			"http://mall.example/cart;jsessionid=1A")
 	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, command.ExitDone, "pattern_urls")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, command.ExitDone,
