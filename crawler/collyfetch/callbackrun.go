@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/gocolly/colly/v2"
@@ -112,9 +113,30 @@ func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*call
 func (m *joinedCollyCollector) collyRequestForTicket(t crawler.Ticket, depth int) (*colly.Request, error) {
 	r := *m.blankRequest
 	var err error
-	r.URL, err = url.Parse(t.URL().String())
+	if r.URL, err = url.Parse(t.URL().String()); err != nil {
+		// net/url refuses percent signs that begin no escape. Colly gets them escaped; the request goes to
+		// the URL of t.
+		r.URL, err = url.Parse(escapeStrayPercentSigns(t.URL().String()))
+	}
 	r.Method, r.Body, r.Depth = t.Request().MethodOrGet(), t.Request().BodyReader(), depth
 	return &r, err
+}
+
+// escapeStrayPercentSigns returns s with each percent sign escaped that begins no escape.
+func escapeStrayPercentSigns(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteByte('%')
+		if _, err := strconv.ParseUint(after[:min(len(after), 2)], 16, 8); err != nil || len(after) < 2 {
+			b.WriteString("25")
+		}
+		s = after
+	}
 }
 
 // runColly is the body of the coroutine. It runs colly from the request to the end of the callbacks.

@@ -9,7 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +44,8 @@ type Config struct {
 	BodyMemory *bodymem.Budget
 	// ContentTypes are the media types whose bodies are read. The type of a file is that of its
 	// name's extension or, without a known one, of its first 512 bytes; the type of a listing is
-	// text/html. Empty: all types. robots.txt files, sitemaps and feeds are always read.
+	// text/html. A file whose extension means another type is not transferred. Empty: all types.
+	// robots.txt files, sitemaps and feeds are always read.
 	ContentTypes []string
 }
 
@@ -124,7 +125,6 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 // Reasons why a URL does not name a file.
 var (
 	errUnsupportedScheme = errors.New("only ftp is fetched")
-	errInvalidEscape     = errors.New("its path has a percent sign that does not begin an escape")
 	errEscapedSlash      = errors.New("its path has an escaped slash or backslash, which would name another file " +
 		"than robots.txt was checked for")
 	errControlCharacter = errors.New("its path has an escaped control character, which could be taken for a command")
@@ -141,10 +141,8 @@ func filePath(u decorum.URL) (string, error) {
 	}
 	segments := strings.Split(u.PathAndQuery(), "/")
 	for i, s := range segments {
-		name, err := url.PathUnescape(s)
+		name := unescapeSegment(s)
 		switch {
-		case err != nil:
-			return "", errInvalidEscape
 		case strings.ContainsAny(name, `/\`):
 			return "", errEscapedSlash
 		case !isSafeInCommand(name):
@@ -155,6 +153,26 @@ func filePath(u decorum.URL) (string, error) {
 		segments[i] = name
 	}
 	return strings.Join(segments, "/"), nil
+}
+
+// unescapeSegment decodes the escapes in s. A percent sign that begins none stands for itself, as in
+// browsers.
+func unescapeSegment(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		s = after
+		if c, err := strconv.ParseUint(after[:min(len(after), 2)], 16, 8); err == nil && len(after) >= 2 {
+			b.WriteByte(byte(c))
+			s = after[2:]
+		} else {
+			b.WriteByte('%')
+		}
+	}
 }
 
 // isSafeInCommand reports whether s can be sent in a command unchanged: it has no line end or other

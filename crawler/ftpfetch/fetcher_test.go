@@ -81,7 +81,7 @@ func TestFetch(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\n", "a.html": "<p>a", "README": "read me\n", "pub/b.html": "b",
 		"just.txt": strings.Repeat("x", limit), "big.txt": strings.Repeat("x", 1<<20), "film.png": "moo",
-		"raw": "\x00\x01\x02", "empty": "",
+		"raw": "\x00\x01\x02", "empty": "", "100%": "whole", "dir.png/a": "",
 	})
 	for _, tt := range []struct {
 		path, contentType, body string
@@ -98,6 +98,10 @@ func TestFetch(t *testing.T) {
 		{path: "/big.txt", status: 200, contentType: "text/plain; charset=utf-8",
 			body: strings.Repeat("x", limit), truncated: true},
 		{path: "/film.png", status: 200, contentType: "image/png", truncated: true},
+		{path: "/none.png", status: 404},
+		{path: "/dir.png", status: 301, location: "/dir.png/"},
+		{path: "/100%", status: 200, contentType: "text/plain; charset=utf-8", body: "whole"},
+		{path: "/100%25", status: 200, contentType: "text/plain; charset=utf-8", body: "whole"},
 		{path: "/raw", status: 200, contentType: "application/octet-stream", truncated: true},
 		{path: "/pub/", status: 200, contentType: "text/html; charset=utf-8",
 			body: "<!DOCTYPE html>\n<title>/pub/</title>\n<a href=\"./b.html\">b.html</a><br>\n"},
@@ -179,6 +183,23 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// TestUnwantedFiles: a file whose name says that its type is not wanted is not transferred. RETR is sent
+// only to find out whether the file exists, if SIZE does not say so.
+func TestUnwantedFiles(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"big.DEB": strings.Repeat("x", 1<<20), "a.zip": "PK"})
+	server := ftptest.Start(t, dir, nil)
+	f := newFetcher(t, server.Addr, ftpfetch.Config{ContentTypes: []string{"text/html"}}, true)
+	for path, status := range map[string]int{"/big.DEB": 200, "/a.zip": 200, "/none.zip": 404} {
+		res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test"+path))
+		if err != nil || res.Status != status || len(res.Body) > 0 || res.BodyLimitExceeded != (status == 200) {
+			t.Errorf("%s: %+v, %v; want %d without a body", path, res, err, status)
+		}
+	}
+	if got, want := server.CommandsNamed("RETR"), []string{"RETR /none.zip"}; !slices.Equal(got, want) {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
 // TestNothingIsSent: a URL that does not name a file is refused before anything is sent. The path
 // that robots.txt was checked for is the path in the command, which has nothing but a path.
 func TestNothingIsSent(t *testing.T) {
@@ -189,7 +210,7 @@ func TestNothingIsSent(t *testing.T) {
 		"ftp://a.test/a%09b", "ftp://a.test/%7f",
 		"ftp://a.test/%FF%F4%FF%F2ABOR", "ftp://a.test/pub%2F..%2Fsecret/x", "ftp://a.test/..%2fsecret/x",
 		"ftp://a.test/..%5Csecret%5Cx",
-		"ftp://a.test/a?b%0d%0aQUIT", "ftp://a.test/100%", "http://a.test/",
+		"ftp://a.test/a?b%0d%0aQUIT", "ftp://a.test/100%%0a", "http://a.test/",
 	} {
 		if _, err := f.Fetch(t.Context(), ticketFor(t, url)); !errors.Is(err, decorum.Invalid) {
 			t.Errorf("%s: %v, want Invalid", url, err)

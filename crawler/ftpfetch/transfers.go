@@ -2,6 +2,7 @@ package ftpfetch
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"mime"
@@ -30,12 +31,21 @@ func (s *session) connectAndFetch(name string, res *decorum.Response) (err error
 	}
 	err = s.fetchFile(name, res)
 	// A directory that is named like a file is redirected to its URL with a slash.
-	if replyCode(err)/100 == 5 && !s.ticket.Kind().IsRobots() && s.client.ChangeDir(name) == nil {
-		res.Status, res.Body = http.StatusMovedPermanently, nil
-		res.Header = http.Header{"Location": {res.URL.String() + "/"}}
+	if replyCode(err)/100 == 5 && !s.ticket.Kind().IsRobots() && s.redirectIfDirectory(name, res) {
 		return nil
 	}
 	return err
+}
+
+// redirectIfDirectory sets res to a redirect to the URL of name with a slash, and returns true, if name
+// is a directory.
+func (s *session) redirectIfDirectory(name string, res *decorum.Response) bool {
+	if s.client.ChangeDir(name) != nil {
+		return false
+	}
+	res.Status, res.Body = http.StatusMovedPermanently, nil
+	res.Header = http.Header{"Location": {res.URL.String() + "/"}}
+	return true
 }
 
 // sniffBytes is how many bytes of a file its content type is detected from.
@@ -48,25 +58,39 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 		res.Status = http.StatusNotModified
 		return nil
 	}
+	// A file whose name says that its type is not wanted is not asked for, if the server can say whether
+	// the file exists: most of a large file may be under way before a transfer ends.
+	contentType := contentTypeByName(name)
+	if contentType != "" && !s.ticket.WantsContentType(contentType, s.cfg.ContentTypes) {
+		_, err := s.client.FileSize(name)
+		switch {
+		case replyCode(err) == ftp.StatusFileUnavailable:
+			return markNotFound(err)
+		case err == nil && !s.redirectIfDirectory(name, res): // some servers state the size of a directory
+			s.setUnwantedFile(res, contentType)
+			fallthrough
+		case err == nil:
+			return nil
+		}
+	}
 	answer, err := s.client.Retr(name)
 	if err != nil {
 		return markNotFound(err)
 	}
 	// Find the content type, from the name or else from the first bytes.
 	var head []byte
-	contentType := mime.TypeByExtension(path.Ext(name))
 	if contentType == "" {
 		if head, err = io.ReadAll(io.LimitReader(answer, sniffBytes)); err != nil {
 			return err
 		}
 		contentType = http.DetectContentType(head)
 	}
-	res.Status = http.StatusOK
-	res.Header.Set("Content-Type", contentType)
 	if !s.ticket.WantsContentType(contentType, s.cfg.ContentTypes) {
-		res.BodyLimitExceeded = true
+		s.setUnwantedFile(res, contentType)
 		return nil // the end of the session ends the transfer
 	}
+	res.Status = http.StatusOK
+	res.Header.Set("Content-Type", contentType)
 	// Read the body, a sitemap into a spool, and check that the server sent all of it.
 	body := io.MultiReader(bytes.NewReader(head), answer)
 	if s.ticket.StreamsBody() {
@@ -81,6 +105,30 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 		return err
 	}
 	return errorUnlessComplete(answer.Close())
+}
+
+// setUnwantedFile sets res to a file whose type is not wanted: without its body.
+func (s *session) setUnwantedFile(res *decorum.Response, contentType string) {
+	res.Status, res.BodyLimitExceeded = http.StatusOK, true
+	res.Header.Set("Content-Type", contentType)
+}
+
+// contentTypeByName returns the content type of a file by its name's extension, "" if it is unknown.
+func contentTypeByName(name string) string {
+	extension := strings.ToLower(path.Ext(name))
+	return cmp.Or(mime.TypeByExtension(extension), largeFileTypes[extension])
+}
+
+// largeFileTypes has the types of files that ftp servers are full of, for machines without a list of
+// types.
+var largeFileTypes = map[string]string{
+	".7z": "application/x-7z-compressed", ".avi": "video/x-msvideo", ".bz2": "application/x-bzip2",
+	".deb": "application/vnd.debian.binary-package", ".dmg": "application/x-apple-diskimage",
+	".exe": "application/x-msdownload", ".gz": "application/gzip", ".img": "application/octet-stream",
+	".iso": "application/x-iso9660-image", ".jar": "application/java-archive", ".mp3": "audio/mpeg",
+	".mp4": "video/mp4", ".rar": "application/vnd.rar", ".rpm": "application/x-rpm",
+	".tar": "application/x-tar", ".tgz": "application/gzip", ".xz": "application/x-xz",
+	".zip": "application/zip", ".zst": "application/zstd",
 }
 
 // errorUnlessComplete returns err, or nil if err is a reply that the transfer is complete. Without

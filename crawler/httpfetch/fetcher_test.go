@@ -1,10 +1,14 @@
 package httpfetch_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"slices"
 	"strings"
 	"testing"
@@ -214,6 +218,12 @@ func TestPathIsSentAsItIs(t *testing.T) {
 		"/a%2Fb|c":            "/a%2Fb%7Cc",
 		"/%2E%2F|'^%25/ü;[a]": "/.%2F%7C'%5E%25/%C3%BC;[a]",
 		"/{a}%2fb?c|d":        "/%7Ba%7D%2Fb?c|d",
+		"/a?":                 "/a?",
+		// A percent sign that begins no escape is sent as browsers do.
+		"/100%":            "/100%",
+		"/%zz|%2f?":        "/%zz|%2F?",
+		"/%/?q=100%&x=%zz": "/%/?q=100%&x=%zz",
+		"//a.test/%":       "http://a.test//a.test/%",
 	} {
 		var sent string
 		fetcher := newFetcher(
@@ -226,6 +236,35 @@ func TestPathIsSentAsItIs(t *testing.T) {
 		must(t, err)
 		if sent != want {
 			t.Errorf("%s: sent %q, want %s", path, sent, want)
+		}
+	}
+}
+
+// TestStrayPercentSign: over a socket, and through a proxy, a path with a percent sign that begins no
+// escape reaches the server as it is.
+func TestStrayPercentSign(t *testing.T) {
+	lines := make(chan string, 2)
+	l := listen(t, "127.0.0.1:0")
+	go acceptConns(l, func(c net.Conn) {
+		defer c.Close()
+		r := textproto.NewReader(bufio.NewReader(c))
+		line, _ := r.ReadLine()
+		_, _ = r.ReadMIMEHeader()
+		lines <- line
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+	})
+	for _, test := range []struct {
+		cfg  httpfetch.Config
+		want string
+	}{
+		{httpfetch.Config{ConnectToRules: []string{"::" + l.Addr().String()}}, "GET /100%?q=% HTTP/1.1"},
+		{httpfetch.Config{Proxy: "http://" + l.Addr().String()}, "GET http://a.test/100%?q=% HTTP/1.1"},
+	} {
+		test.cfg.AllowPrivate = true
+		res, err := newFetcher(t, test.cfg).Fetch(t.Context(), pageTicket(t, "http://a.test/100%?q=%"))
+		must(t, err)
+		if got := <-lines; got != test.want || string(res.Body) != "ok" {
+			t.Errorf("sent %q, want %q; body %q", got, test.want, res.Body)
 		}
 	}
 }

@@ -71,6 +71,9 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 		if p.serverAddr, err = t.dialer.checkAndClaimProxiedHost(ctx, p.ticket, req.URL); err != nil {
 			return err
 		}
+		if req.URL.Scheme == "http" { // https goes through a tunnel
+			makeOpaqueAbsolute(req.URL)
+		}
 	}
 	cookies := t.cfg.Cookies
 	if !p.ticket.Kind().IsPage() {
@@ -168,8 +171,8 @@ func (t *ticketedClient) startHeaderTimeout(p *roundTrip) (stop func()) {
 var errUnsupportedScheme = errors.New("only http and https are fetched")
 
 // newRequest returns the request for the ticket's URL. It sets p.conn and p.serverAddr when net/http
-// has a connection. It returns an error if net/http cannot send the request: the scheme is not
-// http or https, or the path has a stray percent sign, which hardly any server would accept.
+// has a connection. It returns an error if net/http cannot send the request, because the scheme is not
+// http or https for example.
 //
 // net/http repeats a GET by itself when a kept-open connection breaks, and over HTTP/2 when the
 // server refuses the stream or goes away. That would be a second visit for one ticket. Therefore
@@ -199,11 +202,36 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 	}
 	trace := &httptrace.ClientTrace{GotConn: gotConn, GotFirstResponseByte: func() { p.responseBegan.Store(true) }}
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, roundTripContextKey{}, p), trace)
-	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.String(), request.BodyReader())
-	if err == nil {
-		preservePathEscaping(req.URL)
+	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.Origin().String(), request.BodyReader())
+	if err != nil {
+		return nil, err
 	}
-	return req, err
+	if target, err := url.Parse(u.String()); err == nil {
+		preservePathEscaping(target)
+		req.URL = target
+	} else {
+		setUnparsablePath(req.URL, u.PathAndQuery())
+	}
+	return req, nil
+}
+
+// setUnparsablePath makes net/http send a path that net/url refuses, because of a percent sign that
+// begins no escape: as it is, as browsers do.
+func setUnparsablePath(target *url.URL, pathAndQuery string) {
+	path, query, hasQuery := strings.Cut(pathAndQuery, "?")
+	target.Path, target.Opaque = path, path // net/http sends Opaque, and cookies have Path
+	target.RawQuery, target.ForceQuery = query, hasQuery
+	if strings.HasPrefix(path, "//") { // would begin with a host
+		makeOpaqueAbsolute(target)
+	}
+}
+
+// makeOpaqueAbsolute makes net/http send scheme and host before the path that setUnparsablePath has set,
+// if there is one: servers accept that, and proxies need it (RFC 9112 §3.2.2).
+func makeOpaqueAbsolute(target *url.URL) {
+	if target.Opaque != "" {
+		target.Opaque = "//" + target.Host + target.Path
+	}
 }
 
 // markIfStaleConn returns err, the end of the connection of p, as a crawler.StaleConnError if the
