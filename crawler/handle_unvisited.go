@@ -82,7 +82,14 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decoru
 			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
-	return c.waitlist.requeueAndHoldOrigin(ctx, l, until, d.Action == decorum.Suspend)
+	suspended := d.Action == decorum.Suspend
+	if !suspended && d.Reason == decorum.ReasonRobotsUnreachable {
+		var err error
+		if suspended, err = IsDeadTwin(ctx, c.Gate, o); err != nil {
+			return leaseOutcome{outcome: storage.Requeue}, err
+		}
+	}
+	return c.waitlist.requeueAndHoldOrigin(ctx, l, until, suspended)
 }
 
 // requeueOverHostBudget requeues a page whose host has used up its budget, but not at the head of

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
@@ -284,6 +286,49 @@ func TestTwinsOnHTTPAndHTTPS(t *testing.T) {
 					t.Errorf("a link of a later run: %v, %v", u, err)
 				}
 			})
+		})
+	}
+}
+
+// TestDeadTwin: a crawl waits neither for https nor for http where no server has ever answered, if the
+// other of the two has; a host of which nothing has answered is tried three times.
+func TestDeadTwin(t *testing.T) {
+	for _, tt := range []struct {
+		seed, link, dead string
+		err              error
+		isShort          bool
+	}{
+		{"http://a.test/", "https://a.test/x", "https://a.test", syscall.ECONNREFUSED, true},
+		{"http://a.test/", "https://a.test/x", "https://a.test", os.ErrDeadlineExceeded, true},
+		{"https://a.test/", "http://a.test/x", "http://a.test", syscall.ECONNRESET, true},
+		{"http://a.test/", "http://b.test/x", "http://b.test", syscall.ECONNREFUSED, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(tt.link, "/y")},
+				crawltest.Site{Host: "b.test"})
+			store := newMemoryStore()
+			c := newCrawl(t, web, store, tt.seed)
+			c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
+				if strings.HasPrefix(u, tt.dead) {
+					return 0, "", tt.err
+				}
+				return 0, "", nil
+			}})
+			for run := range 2 {
+				begin := time.Now()
+				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
+					t.Errorf("%s, run %d: %v, want ErrOnlySuspendedLeft", tt.dead, run, err)
+				}
+				if took := time.Since(begin); (run == 0 || tt.isShort) && (took < time.Minute) != tt.isShort {
+					t.Errorf("%s: the crawl took %v", tt.dead, took)
+				}
+				if err := c.Frontier.EndSuspensionsExcept(t.Context(), c.ShouldStaySuspended); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n, err := countsOf(store); err != nil || n.QueuedURLs != 1 {
+				t.Errorf("%s: %+v, %v; want the link still queued", tt.dead, n, err)
+			}
 		})
 	}
 }

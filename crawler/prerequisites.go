@@ -278,10 +278,32 @@ func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from 
 			p.log.Warn("origin held: its robots.txt cannot be fetched", "origin", result.Origin,
 				"why", result.PostponedErr.Reason, "attempts", n, "again_at", result.PostponedErr.Until)
 		}
-		return p.frontier.Hold(ctx, result.Origin, result.PostponedErr.Until,
-			result.PostponedErr.Suspended || isHostNotFound(fetchErr))
+		suspended := result.PostponedErr.Suspended || isHostNotFound(fetchErr)
+		if !suspended && fetchErr != nil {
+			var err error
+			if suspended, err = IsDeadTwin(ctx, p.gate, result.Origin); err != nil {
+				return err
+			}
+		}
+		return p.frontier.Hold(ctx, result.Origin, result.PostponedErr.Until, suspended)
 	}
 	return p.frontier.Hold(ctx, result.Origin, time.Time{}, false)
+}
+
+// IsDeadTwin reports whether o has never answered, and its twin on the other of http and https has. The
+// host works, so a crawl need not wait for o: many sites on http have a link to a page of theirs on https
+// where no server is.
+func IsDeadTwin(ctx context.Context, g *gate.Gate, o decorum.Origin) (bool, error) {
+	twin, ok := frontier.HTTPSVariant(o.RobotsURL())
+	if !ok {
+		twin, ok = frontier.HTTPVariant(o.RobotsURL())
+	}
+	file, err := g.LastFetchSummary(ctx, o)
+	if err != nil || !ok || !file.FetchedAt.IsZero() {
+		return false, err
+	}
+	file, err = g.LastFetchSummary(ctx, twin.Origin())
+	return !file.FetchedAt.IsZero(), err
 }
 
 // robotsRedirectNote names the note in the frontier's store that identifies the redirect of an

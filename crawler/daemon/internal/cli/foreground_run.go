@@ -21,6 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -40,7 +41,9 @@ type foregroundRun struct {
 	isTemporary  bool // see crawlOptions.temporary
 	// the files of the run are removed if it sends nothing
 	removesNewFiles bool
-	startedAt       time.Time
+	// onlyDeadTwinsLeft is set if this run has resumed a crawl that had ended but for dead twins.
+	onlyDeadTwinsLeft bool
+	startedAt         time.Time
 }
 
 // openCrawlRun opens the stores of p and builds the engine on them. The caller closes the run. On
@@ -195,6 +198,8 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if s.atEnd != nil {
 		s.atEnd(j)
 	}
+	j.onlyDeadTwinsLeft = errors.Is(crawlErr, frontier.ErrOnlySuspendedLeft) && j.isResumed &&
+		j.areOnlyDeadTwinsLeft(context.WithoutCancel(ctx))
 	a.printSummary(context.WithoutCancel(ctx), j, crawlErr)
 	// Close returns the failure of a failed store again, which has already been logged.
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
@@ -16,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // printSummary writes the summary that ends a run, as text or as one record, unless it is quiet.
@@ -182,7 +184,7 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft), j.exhaustedLimit(runErr) != "":
 		return nil // the summary names the limit
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) &&
-		(j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
+		(j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits() || j.onlyDeadTwinsLeft):
 		return nil
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return runErr
@@ -216,6 +218,27 @@ func (j *foregroundRun) sentNothing(runErr error) bool {
 // or scope.max_bytes_per_host, so that a run without visits is not a failure.
 func (j *foregroundRun) mayHaveReachedHostLimits() bool {
 	return j.isResumed && (j.Project.Scope.MaxPagesPerHost > 0 || j.Project.Scope.MaxBytesPerHost > 0)
+}
+
+// areOnlyDeadTwinsLeft reports whether each origin with URLs in its queue is a dead twin. It returns false
+// if it cannot know, or if there are more than 1,000 such origins.
+func (j *foregroundRun) areOnlyDeadTwinsLeft(ctx context.Context) bool {
+	var left []decorum.Origin
+	err := j.Stores.Frontier.Origins(ctx, func(o storage.OriginInfo) bool {
+		if o.QueuedURLs > 0 {
+			left = append(left, o.Origin)
+		}
+		return len(left) <= 1000
+	})
+	if err != nil || len(left) > 1000 {
+		return false
+	}
+	for _, o := range left {
+		if isDead, err := crawler.IsDeadTwin(ctx, j.Gate, o); err != nil || !isDead {
+			return false
+		}
+	}
+	return true
 }
 
 // resumeCommand returns the command line that continues the crawl.

@@ -140,3 +140,16 @@ func TestSeedThatRedirects(t *testing.T) {
 		command.ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
 }
+
+// TestDeadTwin: a link to https, where no server is, does not keep a crawl of the site on http alive. The
+// crawl says what is left, and neither it nor a later run of it fails.
+func TestDeadTwin(t *testing.T) {
+	t.Parallel()
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/": crawltest.StaticPage(crawltest.HTML("<a href=https://a.example/x>x</a><a href=/y>y</a>"))},
+		Fallback: crawltest.StaticPage(crawltest.HTML("page"))})
+	runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitDone, "pages: 2 (",
+		"left: 1 queued, 1 of them on hosts that do not answer")
+	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone, "pages: 0 (",
+		"left: 1 queued, 1 of them on hosts that do not answer")
+}
