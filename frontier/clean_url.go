@@ -194,6 +194,12 @@ func (p *ParamCleaner) removesSessionID(u decorum.URL) bool {
 // Java, PHP, ASP, osCommerce and Zen Cart. The names of ASP, ASPSESSIONIDQQRSTUVW for example, vary.
 var sessionParams = [...]string{"jsessionid", "phpsessid", "oscsid", "zenid"}
 
+// IsSessionIDName reports whether a query parameter of this name mostly means a session ID.
+func IsSessionIDName(name string) bool {
+	isName := func(known string) bool { return strings.EqualFold(name, known) }
+	return slices.ContainsFunc(sessionNames[:], isName) || slices.ContainsFunc(sessionParams[:], isName)
+}
+
 // isSessionIDParam reports whether the parameter name=id of a query is certainly a session ID: by a name
 // that nothing else has, or by a name that mostly means one and a value that looks like one. Others, such
 // as a short sid, may choose the page.

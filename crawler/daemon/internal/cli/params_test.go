@@ -102,6 +102,27 @@ func TestReportParams(t *testing.T) {
 	}
 }
 
+// TestReportParamsOfSessions: a parameter that is named like a session ID is suggested without a line if
+// pages differ by it, because they may differ only by the IDs in their links.
+func TestReportParamsOfSessions(t *testing.T) {
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example",
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
+			return crawltest.HTML("<a href='/p?sid=1'>1</a><a href='/p?sid=2'>2</a><a href='/p?page=3'>3</a>" +
+				"<a href='/p?page=4'>4</a><a href='/p?sessionid=7c0d1e9f52a34b68'>5</a>" + r.Path)
+		}})
+	runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitDone, "pages: 6 (")
+	r := runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=json")
+	got := decodeJSON[inspect.QueryParamReport](t, r.stdout)
+	if len(got.Suggestions) != 1 {
+		t.Fatalf("suggestions %+v, want one", got.Suggestions)
+	}
+	if s := got.Suggestions[0]; s.Parameter != "sid" || !s.MayBeSessionID || s.CleanParam != "" {
+		t.Errorf("suggestion %+v", s)
+	}
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone,
+		"sid of a.example: http://a.example/p?sid=2 and http://a.example/p?sid=1; it is named like a session ID")
+}
+
 // report --params skips lines that it cannot read, and counts a revisited page once, with its latest
 // body.
 func TestReportParamsOfOddOutput(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -59,6 +60,7 @@ type QueryParamEvidence struct {
 	CanonicalsWithoutParam int       `json:"canonical_drops"` // pages whose canonical link lacks the parameter
 	CanonicalsWithParam    int       `json:"canonical_keeps"` // pages whose canonical link has the parameter
 	ExamplePair            [2]string `json:"example"`         // a pair with the same body, or a page and its canonical
+	differentPair          [2]string // a pair with different bodies, of a parameter that is named like a session ID
 }
 
 // HostDuplicates counts the pages of a host with the same body as another page, and the pages with
@@ -203,6 +205,9 @@ func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u dec
 		s.variantByURLWithoutParam.put(key, paramVariantSample{urlHash, hash, plaintext.TruncateURL(u.String())})
 	case otherVariant.fullURLHash != urlHash:
 		evidence.addBodyComparison(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
+		if evidence.differentPair[0] == "" && hash != otherVariant.bodyHash && frontier.IsSessionIDName(name) {
+			evidence.differentPair = [2]string{plaintext.TruncateURL(u.String()), otherVariant.shownURL}
+		}
 	}
 }
 
@@ -278,6 +283,9 @@ func (at *QueryParamEvidence) merge(more *QueryParamEvidence) {
 	if at.ExamplePair[0] == "" {
 		at.ExamplePair = more.ExamplePair
 	}
+	if at.differentPair[0] == "" {
+		at.differentPair = more.differentPair
+	}
 }
 
 // Report returns the suggestions of the analysis. It merges the places of a host's parameter unless
@@ -310,7 +318,12 @@ func (s *QueryParamAnalysis) Report() *QueryParamReport {
 	}
 	// Suggest those with some evidence for removing them, with a line of robots.txt if it is strong.
 	for _, m := range merged {
-		if m.SameBodyPairs+m.CanonicalsWithoutParam == 0 {
+		m.MayBeSessionID = frontier.IsSessionIDName(m.Parameter)
+		switch {
+		case m.SameBodyPairs+m.CanonicalsWithoutParam > 0:
+		case m.MayBeSessionID && m.CanonicalsWithParam == 0 && m.differentPair[0] != "":
+			m.ExamplePair = m.differentPair // bodies differ by the session IDs in their links
+		default:
 			continue
 		}
 		if m.favorsDropping() {
@@ -347,7 +360,10 @@ type QueryParamSuggestion struct {
 	Parameter  string `json:"parameter"`
 	PathPrefix string `json:"path"` // directory of the pages
 	QueryParamEvidence
-	CleanParam string `json:"clean_param,omitempty"` // the line for robots.txt; empty: the evidence is too weak
+	// MayBeSessionID says that the parameter is named like a session ID. Then a pair with different bodies
+	// may differ only by the IDs in its links, and makes a suggestion without a line.
+	MayBeSessionID bool   `json:"may_be_session_id,omitempty"`
+	CleanParam     string `json:"clean_param,omitempty"` // the line for robots.txt; empty: the evidence is too weak
 }
 
 const (

@@ -58,7 +58,11 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 		})
 		p.WriteLine("")
 		for _, m := range r.Suggestions {
-			p.WriteLine("%s of %s: %s and %s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1])
+			hint := ""
+			if m.MayBeSessionID && m.CleanParam == "" {
+				hint = "; it is named like a session ID: if it is one, scope.params.drop can name it"
+			}
+			p.WriteLine("%s of %s: %s and %s%s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1], hint)
 		}
 	}
 	if len(r.HostDuplicates) > 0 {

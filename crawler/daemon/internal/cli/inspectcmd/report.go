@@ -54,18 +54,19 @@ reason, each time that a URL is found: within, include, exclude, depth, depth_ch
 next page of a list, beyond max_depth), scheme, url_length, and the limits params, path_depth, path_repeat, redirects, calendar (a year
 far from ours), pattern_urls, host_urls, domain_hosts, hosts and memory (the last three
 refuse links to new hosts: of a domain or a crawl that has reached its limit of hosts,
-or while memory is nearly used up). The crawl strips session IDs from URLs
-and counts these URLs by host: a high count shows a site that generates URLs. A crash
-may lose the counts of the last minute.
+or while memory is nearly used up). The crawl strips session IDs from URLs and counts
+these URLs by host: a high count shows a site that generates URLs. A crash may lose the
+counts of the last minute.
 
 The report applies the cached robots.txt files with the crawl's own code.
 
 --params reads the crawl's output instead, and suggests query parameters that do not
 change the page. It compares pages whose URLs differ only in one parameter, by their
 bodies and their canonical links. It shows the line to add to robots.txt or to
-scope.params, and applies nothing. It also counts, by host, pages that are exact
-duplicates or name another URL as canonical. The crawl may be running. Memory stays
-below 64 MB: beyond 100,000 URLs, --params compares a sample.
+scope.params, and applies nothing. It also lists parameters that may be session IDs by
+their names, such as a short sid, where pages differ by them. It also counts, by host,
+pages that are exact duplicates or name another URL as canonical. The crawl may be
+running. Memory stays below 64 MB: beyond 100,000 URLs, --params compares a sample.
 
 --format json writes one object, jsonl one object a line, the totals first. All
 durations in them are in milliseconds, all times in RFC 3339.`
