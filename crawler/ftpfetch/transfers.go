@@ -58,19 +58,10 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 		res.Status = http.StatusNotModified
 		return nil
 	}
-	// A file whose name says that its type is not wanted is not asked for, if the server can say whether
-	// the file exists: most of a large file may be under way before a transfer ends.
 	contentType := contentTypeByName(name)
 	if contentType != "" && !s.ticket.WantsContentType(contentType, s.cfg.ContentTypes) {
-		_, err := s.client.FileSize(name)
-		switch {
-		case replyCode(err) == ftp.StatusFileUnavailable:
-			return markNotFound(err)
-		case err == nil && !s.redirectIfDirectory(name, res): // some servers state the size of a directory
-			s.setUnwantedFile(res, contentType)
-			fallthrough
-		case err == nil:
-			return nil
+		if done, err := s.answerWithoutTransfer(name, contentType, res); done || err != nil {
+			return err
 		}
 	}
 	answer, err := s.client.Retr(name)
@@ -91,20 +82,38 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 	}
 	res.Status = http.StatusOK
 	res.Header.Set("Content-Type", contentType)
-	// Read the body, a sitemap into a spool, and check that the server sent all of it.
-	body := io.MultiReader(bytes.NewReader(head), answer)
-	if s.ticket.StreamsBody() {
-		if s.bodySpool, err = s.memoryShare.NewCompressedSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
-			return err
-		}
-		res.BodyLimitExceeded, err = s.bodySpool.Fill(body, s.maxBodyBytes)
-	} else {
-		res.Body, res.BodyLimitExceeded, err = s.memoryShare.ReadAll(s.ctx, body, s.maxBodyBytes, 0, nil)
-	}
-	if err != nil || res.BodyLimitExceeded {
+	if err := s.readBody(io.MultiReader(bytes.NewReader(head), answer), res); err != nil || res.BodyLimitExceeded {
 		return err
 	}
-	return errorUnlessComplete(answer.Close())
+	return errorUnlessComplete(answer.Close()) // the server says whether it sent all
+}
+
+// readBody sets the body of res, or, of a sitemap, s.bodySpool.
+func (s *session) readBody(body io.Reader, res *decorum.Response) (err error) {
+	if !s.ticket.StreamsBody() {
+		res.Body, res.BodyLimitExceeded, err = s.memoryShare.ReadAll(s.ctx, body, s.maxBodyBytes, 0, nil)
+		return err
+	}
+	if s.bodySpool, err = s.memoryShare.NewCompressedSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
+		return err
+	}
+	res.BodyLimitExceeded, err = s.bodySpool.Fill(body, s.maxBodyBytes)
+	return err
+}
+
+// answerWithoutTransfer sets res to a file whose name says that its type is not wanted, if the server can
+// say whether the file exists: most of a large file may be under way before a transfer ends. It returns
+// false if the server cannot.
+func (s *session) answerWithoutTransfer(name, contentType string, res *decorum.Response) (done bool, err error) {
+	switch _, err = s.client.FileSize(name); {
+	case replyCode(err) == ftp.StatusFileUnavailable:
+		return false, markNotFound(err)
+	case err != nil:
+		return false, nil
+	case !s.redirectIfDirectory(name, res): // some servers state the size of a directory
+		s.setUnwantedFile(res, contentType)
+	}
+	return true, nil
 }
 
 // setUnwantedFile sets res to a file whose type is not wanted: without its body.
