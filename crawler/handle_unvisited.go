@@ -57,7 +57,7 @@ func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.
 	case decorum.ReasonRobotsRedirect:
 		redirect, _ := errors.AsType[*gate.RedirectDisallowedError](d.Cause)
 		return leaseOutcome{outcome: storage.Drop},
-			c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.FetchResult, nil)
+			c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, l.Source, redirect.FetchResult, nil)
 	case decorum.ReasonDropped:
 		return leaseOutcome{outcome: storage.Drop}, nil
 	}
@@ -83,7 +83,7 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decoru
 		}
 	}
 	suspended := d.Action == decorum.Suspend
-	if !suspended && d.Reason == decorum.ReasonRobotsUnreachable {
+	if !suspended && d.Reason == decorum.ReasonRobotsUnreachable && mayGiveUpDeadTwin(l.Source) {
 		var err error
 		if suspended, err = IsDeadTwin(ctx, c.Gate, o); err != nil {
 			return leaseOutcome{outcome: storage.Requeue}, err

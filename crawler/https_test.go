@@ -296,12 +296,16 @@ func TestDeadTwin(t *testing.T) {
 	for _, tt := range []struct {
 		seed, link, dead string
 		err              error
-		isShort          bool
+		isShort          bool // the crawl does not wait
 	}{
 		{"http://a.test/", "https://a.test/x", "https://a.test", syscall.ECONNREFUSED, true},
 		{"http://a.test/", "https://a.test/x", "https://a.test", os.ErrDeadlineExceeded, true},
 		{"https://a.test/", "http://a.test/x", "http://a.test", syscall.ECONNRESET, true},
 		{"http://a.test/", "http://b.test/x", "http://b.test", syscall.ECONNREFUSED, false},
+		// The server answers with errors.
+		{"http://a.test/", "https://a.test/x", "https://a.test", nil, false},
+		// The site is on https, where its server fails for a while.
+		{"http://a.test/go", "https://a.test/go", "https://a.test", syscall.ECONNREFUSED, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(tt.link, "/y")},
@@ -309,8 +313,13 @@ func TestDeadTwin(t *testing.T) {
 			store := newMemoryStore()
 			c := newCrawl(t, web, store, tt.seed)
 			c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
-				if strings.HasPrefix(u, tt.dead) {
+				switch {
+				case strings.HasPrefix(u, tt.dead) && tt.err == nil:
+					return 503, "", nil
+				case strings.HasPrefix(u, tt.dead):
 					return 0, "", tt.err
+				case strings.HasSuffix(u, "/go"):
+					return redirectToHTTPS(u)
 				}
 				return 0, "", nil
 			}})

@@ -256,13 +256,14 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (leaseOutcom
 	if _, _, err := p.hosts.crawlDelays.hostDelayAndNextAllowedTime(ctx, fetched.Origin, v.End); err != nil {
 		return result, err
 	}
-	return result, p.followRobotsRedirectOrSetHold(ctx, v.URL(), fetched, v.Err)
+	return result, p.followRobotsRedirectOrSetHold(ctx, v.URL(), v.Lease.Source, fetched, v.Err)
 }
 
 // followRobotsRedirectOrSetHold acts on the result of fetching a robots.txt from the URL from.
-// fetchErr is why no answer came, nil if one came.
+// source is how the page was found whose visit needs the file. fetchErr is why no answer came, nil if one
+// came.
 func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL,
-	result gate.RecordFetchResult, fetchErr error) error {
+	source storage.Source, result gate.RecordFetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
 		// Queue the target. Its own host paces the visit, and the origin's pages wait for it. The
@@ -279,7 +280,7 @@ func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from 
 				"why", result.PostponedErr.Reason, "attempts", n, "again_at", result.PostponedErr.Until)
 		}
 		suspended := result.PostponedErr.Suspended || isHostNotFound(fetchErr)
-		if !suspended && fetchErr != nil {
+		if !suspended && fetchErr != nil && mayGiveUpDeadTwin(source) {
 			var err error
 			if suspended, err = IsDeadTwin(ctx, p.gate, result.Origin); err != nil {
 				return err
@@ -288,6 +289,12 @@ func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from 
 		return p.frontier.Hold(ctx, result.Origin, result.PostponedErr.Until, suspended)
 	}
 	return p.frontier.Hold(ctx, result.Origin, time.Time{}, false)
+}
+
+// mayGiveUpDeadTwin reports whether a crawl need not wait for a dead twin with a page of this source: a
+// link may be wrong, but a seed or a redirect says that the site is there, so its failure may be brief.
+func mayGiveUpDeadTwin(source storage.Source) bool {
+	return source != storage.SourceSeed && source != storage.SourceRedirect
 }
 
 // IsDeadTwin reports whether o has never answered, and its twin on the other of http and https has. The
@@ -299,11 +306,11 @@ func IsDeadTwin(ctx context.Context, g *gate.Gate, o decorum.Origin) (bool, erro
 		twin, ok = frontier.HTTPVariant(o.RobotsURL())
 	}
 	file, err := g.LastFetchSummary(ctx, o)
-	if err != nil || !ok || !file.FetchedAt.IsZero() {
+	if err != nil || !ok || file.Answered {
 		return false, err
 	}
 	file, err = g.LastFetchSummary(ctx, twin.Origin())
-	return !file.FetchedAt.IsZero(), err
+	return file.Answered, err
 }
 
 // robotsRedirectNote names the note in the frontier's store that identifies the redirect of an

@@ -149,7 +149,7 @@ func TestRecordFetchResult(t *testing.T) {
 		t.Errorf("sitemaps = %v, %v", sitemaps, err)
 	}
 	// sha256sum of someRules
-	want := FetchSummary{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules}
+	want := FetchSummary{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules, true}
 	c, _ := s.wantCheck(b, pageCleared)
 	if c.URL() != b || c.RobotsOrigin() != b.Origin() || c.IsForRobots() || c.redirectCount != 0 ||
 		!c.Verdict().Allowed || c.FetchSummary() != want {

@@ -96,6 +96,8 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 	case r.Outage != nil:
 		s.applyOutage(r.Outage)
 	}
+	s.fetchSummary.Answered = r.LastResponse != nil && r.LastResponse.Status != 0 ||
+		r.PendingRedirect != nil || r.Outage != nil && r.Outage.Answered
 	return s
 }
 

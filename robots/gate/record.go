@@ -85,9 +85,10 @@ type storedResponse struct {
 // An outage is a series of server errors that continues.
 type outage struct {
 	Since     time.Time `json:"since"`
-	RetryAt   time.Time `json:"retry"`          // when to try again
-	Reason    string    `json:"why"`            // the last failure
-	PastLimit bool      `json:"over,omitempty"` // it has lasted too long to postpone the origin further (FETCH-13)
+	RetryAt   time.Time `json:"retry"`              // when to try again
+	Reason    string    `json:"why"`                // the last failure
+	Answered  bool      `json:"answered,omitempty"` // the server has answered
+	PastLimit bool      `json:"over,omitempty"`     // it has lasted too long to postpone the origin further (FETCH-13)
 }
 
 // A pendingRedirect is a redirect whose target has not been visited yet.
@@ -121,12 +122,14 @@ const maxOutageGap = 7 * day
 
 // recordFailure ends the fetch with a server error. The next attempt is due after wait. limit is the
 // duration after which the outage is past its limit.
-func (r *originRecord) recordFailure(now time.Time, reason string, wait, limit time.Duration) {
+func (r *originRecord) recordFailure(now time.Time, f *fetchFailure, wait, limit time.Duration) {
 	since := now
+	answered := f.answered || r.PendingRedirect != nil || r.Outage != nil && r.Outage.Answered
 	if r.Outage != nil && now.Sub(r.LastAttempt) <= maxOutageGap {
 		since = r.Outage.Since
 	}
-	r.Outage = &outage{Since: since, RetryAt: now.Add(wait), Reason: reason, PastLimit: now.Sub(since) > limit}
+	r.Outage = &outage{Since: since, RetryAt: now.Add(wait), Reason: f.reason, Answered: answered,
+		PastLimit: now.Sub(since) > limit}
 	r.PendingRedirect = nil
 	r.ConsecutiveFailures++
 	r.LastAttempt = now

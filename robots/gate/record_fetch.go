@@ -56,7 +56,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		}
 		r.recordResponse(now, classified.finalResponse)
 	case classified.failure != nil:
-		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1),
+		r.recordFailure(now, classified.failure, classified.failure.retryDelay(r.ConsecutiveFailures+1),
 			g.cfg.MinOutageForCachedRules)
 	default:
 		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)

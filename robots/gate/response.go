@@ -28,6 +28,7 @@ type classifiedResponse struct {
 // A fetchFailure is a server error or a failed request.
 type fetchFailure struct {
 	reason        string
+	answered      bool // there was a response
 	backoffBounds Backoff
 	retryAfter    time.Duration // from the Retry-After header; 0 without one
 }
@@ -115,6 +116,7 @@ func containsAnyPhrase(page []byte, phrases []string) bool {
 func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFailure {
 	return &fetchFailure{
 		reason:        fmt.Sprintf("robots.txt: status %d", res.Status),
+		answered:      true,
 		backoffBounds: b,
 		retryAfter:    res.RetryAfter(now),
 	}

@@ -13,6 +13,9 @@ type FetchSummary struct {
 	SHA256    string    // of the stored file, in hex; empty without a file
 	FetchedAt time.Time // when the answer arrived; zero if there was none
 	Outcome   Outcome
+	// Answered says that a server has answered, if only with an error or a redirect. It is false for
+	// servers with errors alone whose records are from earlier versions.
+	Answered bool
 }
 
 // An Outcome is the result of fetching a robots.txt (DEF-05).

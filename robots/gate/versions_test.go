@@ -200,7 +200,7 @@ func TestExpiresAt(t *testing.T) {
 			t.Errorf("%s: expires at %v, %v", when, at, err)
 		}
 		known, err := s.gate.LastFetchSummary(t.Context(), page.Origin())
-		if want := (FetchSummary{hashOf(someRules), testStart, OutcomeRules}); known != want || err != nil {
+		if want := (FetchSummary{hashOf(someRules), testStart, OutcomeRules, true}); known != want || err != nil {
 			t.Errorf("%s: known %+v, %v", when, known, err)
 		}
 	}
