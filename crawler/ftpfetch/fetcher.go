@@ -74,7 +74,8 @@ func New(cfg Config) (*Fetcher, error) {
 
 // Fetch makes one visit to the URL of t, and spends t. It returns an error of Kind Invalid, before
 // anything is sent, if the URL's path does not name a file (see RFC 1738 §3.2.2 on escapes in
-// paths).
+// paths). It answers a path with a percent sign that begins no escape with a redirect to the path that
+// escapes it, because both name the same file.
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	u := t.URL()
 	if u.IsZero() {

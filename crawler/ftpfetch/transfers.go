@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 
@@ -25,6 +26,12 @@ func (s *session) connectAndFetch(name string, res *decorum.Response) (err error
 	}()
 	if err := s.connectAndLogin(); err != nil {
 		return err
+	}
+	if _, err := url.PathUnescape(res.URL.PathAndQuery()); err != nil {
+		// The percent sign of a file's name has two spellings, and robots.txt was checked for this one.
+		res.Status = http.StatusMovedPermanently
+		res.Header.Set("Location", res.URL.Origin().String()+(&url.URL{Path: name}).EscapedPath())
+		return nil
 	}
 	if strings.HasSuffix(name, "/") {
 		return s.fetchListing(name, res)
