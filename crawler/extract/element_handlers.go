@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -146,10 +147,17 @@ func (p *pageParser) readSrcdoc(raw []byte) {
 	if len(raw) == 0 || p.srcdocDepth == maxSrcdocDepth {
 		return
 	}
-	inner := p.scanner.newPageParser(p.baseURL)
+	s := p.scanner
+	inner, before := s.newPageParser(p.baseURL), len(s.links)
 	inner.srcdocDepth, inner.linkURLBytes = p.srcdocDepth+1, p.linkURLBytes
 	inner.input, inner.encodingKnown = unescape(raw), true
 	for inner.walkTags() { // only a base after links ends it early: it applies to the links that follow
+	}
+	// What its robots meta elements forbid holds for its links, not for the outer page.
+	if slices.ContainsFunc(inner.result.RobotsMeta, func(m RobotsMeta) bool { return m.NoFollow }) {
+		for i := range s.links[before:] {
+			s.links[before+i].Rel |= NoFollow
+		}
 	}
 	p.linkURLBytes = inner.linkURLBytes
 	p.result.LinksTruncated = p.result.LinksTruncated || inner.result.LinksTruncated

@@ -55,13 +55,16 @@ func (q *queryEncoder) encodeQuery(ref []byte) []byte {
 		return ref
 	}
 	// Drop what the parser of URLs drops, so that it does not get between the bytes of a character.
-	isDropped := func(r rune) bool { return r == '\t' || r == '\n' || r == '\r' }
-	query := bytes.Map(func(r rune) rune {
-		if isDropped(r) {
+	query := ref[start:end]
+	if end == len(ref) {
+		query = bytes.TrimRightFunc(query, func(r rune) bool { return r <= ' ' })
+	}
+	query = bytes.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' || r == '\r' {
 			return -1
 		}
 		return r // U+FFFD for invalid UTF-8
-	}, bytes.TrimRightFunc(ref[start:end], func(r rune) bool { return r <= ' ' }))
+	}, query)
 	encoded := append(make([]byte, 0, 3*len(ref)), ref[:start]...)
 	if q.encoding == japanese.ISO2022JP {
 		return q.appendISO2022JP(encoded, query)

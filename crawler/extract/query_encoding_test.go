@@ -49,6 +49,7 @@ var queryEncodingTests = []struct{ charset, href, want string }{
 	{"windows-1251", "https://example.org/?ж#ж?ж", "https://example.org/?%E6"},
 	{"windows-1251", "//пример.example/?ж", "http://xn--e1afmkfd.example/?%E6"},
 	{"windows-1251", "/?a?ж", "/?a?%E6"},
+	{"windows-1251", "/?ж #x", "/?%E6%20"},
 	{"windows-1251", "/ж#?ж", "/%D0%B6"},
 	{"windows-1251", "mailto:x?ж", ""},
 }

@@ -71,6 +71,8 @@ var linkTests = []struct {
 	{"base of a srcdoc", `<iframe srcdoc="<a href=1><base href=/b/><a href=2>"></iframe><a href=3>`,
 		[]string{"/dir/1 a", "/b/2 a", "/dir/3 a"}},
 	{"base of the page in a srcdoc", `<iframe srcdoc="<a href=1>"></iframe><base href=/b/>`, []string{"/b/1 a"}},
+	{"nofollow in a srcdoc", `<a href=/1><iframe srcdoc="<a href=/1><a href=/2><meta name=robots content=none>` +
+		`<a href=/3>"></iframe><a href=/3><a href=/4>`, []string{"/1 a", "/2 a nofollow", "/3 a", "/4 a"}},
 	{"srcdoc in a srcdoc", `<iframe srcdoc="<iframe srcdoc='<a href=/1>'></iframe><a href=/2>"></iframe>`,
 		[]string{"/1 a", "/2 a"}},
 	{"too many srcdocs in each other", nestedSrcdocs(maxSrcdocDepth + 1), []string{"/1 a", "/2 a", "/3 a", "/4 a"}},
