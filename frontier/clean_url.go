@@ -83,9 +83,11 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(AppliedCleaningRule))
 		cleaned = stripSessionIDsFromPath(path, report)
 	}
 	// An empty query stays (rule 8 of ParseURL); one that loses all its parameters does not.
-	if hasQuery {
-		if remaining := p.cleanQuery(query, report); remaining != "" || query == "" {
-			cleaned += "?" + remaining
+	if hasQuery && query == "" {
+		cleaned += "?"
+	} else if hasQuery {
+		if query = p.cleanQuery(query, report); query != "" {
+			cleaned += "?" + query
 		}
 	}
 	// A clean URL, which is the usual case, needs no parsing.
