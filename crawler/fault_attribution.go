@@ -129,7 +129,7 @@ func (a *faultAttributor) postponeHostForPendingFailure(ctx context.Context, v *
 	}
 	next := a.hosts.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.FinishedVisit{
 		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay,
-		ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures})
+		Health: politeness.HostHealth{ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures}})
 	a.limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 

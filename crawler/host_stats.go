@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/binaryrecord"
+	"github.com/decorum-crawler/decorum/politeness"
 )
 
 // HostStats is what a crawl remembers of a host besides its clock, for reports and budgets: the
@@ -28,6 +30,9 @@ type HostStats struct {
 	PagesWithheld         int64         // of Pages: their site objects to a purpose of the crawl
 	DuplicateLinks        int64         // URLs queued as links of pages with the body of another page of the host
 	LargestDelayShortfall time.Duration // the most by which a gap fell short of the required rest; must be 0
+	// Health is what the host's answers have shown. storage.HostState.ConsecutiveFailures holds its
+	// ConsecutiveFailures, which are 0 here.
+	Health politeness.HostHealth
 }
 
 // hostStatsVersion is the first byte of encoded statistics. New fields may be appended without a
@@ -45,9 +50,7 @@ func DecodeHostStats(b []byte) HostStats {
 		Pages: r.Int64(), PagesRequested: r.Int64(), Requests: r.Int64(), FailedRequests: r.Int64(), Bytes: r.Int64(),
 		LastStatus: int(r.Int64()),
 	}
-	if last := r.Int64(); last > 0 {
-		m.LastEnd = time.Unix(0, last).UTC()
-	}
+	m.LastEnd = readTime(r)
 	m.Addr = readAddr(r)
 	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = readDuration(r), readDuration(r), readDuration(r)
 	m.Gaps.Min, m.LargestDelayShortfall = readDuration(r), readDuration(r)
@@ -58,22 +61,21 @@ func DecodeHostStats(b []byte) HostStats {
 			*field = r.Int64()
 		}
 	}
+	if len(r.RemainingData) > 0 { // nor these
+		readHealth(r, &m.Health)
+	}
 	if r.Err != nil {
 		return HostStats{}
 	}
 	return m
 }
 
-// encode returns the encoded statistics: about 60 bytes, always less than 700.
+// encode returns the encoded statistics: about 80 bytes, always less than storage.MaxStatsBytes.
 func (m *HostStats) encode() []byte {
-	b := make([]byte, 1, 96)
+	b := make([]byte, 1, 128)
 	b[0] = hostStatsVersion
-	last := int64(0)
-	if !m.LastEnd.IsZero() {
-		last = m.LastEnd.UnixNano()
-	}
 	for _, n := range []int64{m.Pages, m.PagesRequested, m.Requests, m.FailedRequests, m.Bytes,
-		int64(m.LastStatus), last} {
+		int64(m.LastStatus), unixNano(m.LastEnd)} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	addr := m.Addr.WithZone("").AsSlice()
@@ -83,7 +85,67 @@ func (m *HostStats) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
 	b = binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
-	return binary.AppendUvarint(b, uint64(m.DuplicateLinks))
+	b = binary.AppendUvarint(b, uint64(m.DuplicateLinks))
+	return appendHealth(b, &m.Health)
+}
+
+// appendHealth appends h, without ConsecutiveFailures.
+func appendHealth(b []byte, h *politeness.HostHealth) []byte {
+	p := &h.LearnedPace
+	throttled := int64(0)
+	if p.Throttled {
+		throttled = 1
+	}
+	for _, n := range []int64{int64(h.FailuresByRow), int64(h.PagesInRow), int64(h.LastFailureStatus),
+		int64(p.Delay), int64(p.AnswersAtDelay), unixNano(p.WindowStart), unixNano(p.WindowEnd),
+		int64(p.WindowAnswers), throttled} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	pages := h.FailedPages[:]
+	if unused := slices.Index(pages, politeness.FailedPage{}); unused >= 0 {
+		pages = pages[:unused]
+	}
+	b = binary.AppendUvarint(b, uint64(len(pages)))
+	for _, page := range pages {
+		b = binary.AppendUvarint(binaryrecord.AppendString(b, page.URL), uint64(page.Status))
+	}
+	return b
+}
+
+// readHealth reads what appendHealth wrote.
+func readHealth(r *binaryrecord.Reader, h *politeness.HostHealth) {
+	h.FailuresByRow, h.PagesInRow, h.LastFailureStatus = int(r.Int64()), int(r.Int64()), int(r.Int64())
+	p := &h.LearnedPace
+	p.Delay, p.AnswersAtDelay = readDuration(r), int(r.Int64())
+	p.WindowStart, p.WindowEnd, p.WindowAnswers, p.Throttled = readTime(r), readTime(r), int(r.Int64()), r.Int64() > 0
+	n := r.Int64()
+	if n > politeness.MaxFailedPages {
+		r.MarkDamaged()
+		return
+	}
+	for i := range n {
+		h.FailedPages[i] = politeness.FailedPage{URL: r.String(), Status: int(r.Int64())}
+		if h.FailedPages[i] == (politeness.FailedPage{}) || len(h.FailedPages[i].URL) > politeness.MaxFailedPageURL {
+			r.MarkDamaged()
+			return
+		}
+	}
+}
+
+// unixNano returns a time in nanoseconds since 1970, or 0 for the zero time.
+func unixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// readTime reads what unixNano returned.
+func readTime(r *binaryrecord.Reader) time.Time {
+	if n := r.Int64(); n > 0 {
+		return time.Unix(0, n).UTC()
+	}
+	return time.Time{}
 }
 
 // readDuration reads a duration in nanoseconds.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -198,9 +197,9 @@ func (ms *hostTable) stateToStore(m *hostEntry) storage.HostState {
 }
 
 // updateHostAfterVisit computes when the host may be visited again after v, passes it to the
-// limiter and to HostDueStore, and returns the state to ack. If the Crawl-delay cannot be read, the
-// rest is at least as long as the last one.
-func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.HostState, error) {
+// limiter and to HostDueStore, and returns the state to ack, and whether the learned delay has
+// become longer. If the Crawl-delay cannot be read, the rest is at least as long as the last one.
+func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.HostState, bool, error) {
 	origin := v.URL().Origin()
 	policy := ms.politenessPolicyOf(origin.Host(), v.End)
 	delay, _, err := ms.crawlDelays.hostDelayAndNextAllowedTime(commitContext(ctx), origin, v.End)
@@ -208,38 +207,55 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 		delay = v.Lease.HostState.LostVisitDelay
 	}
 	visit := politeness.FinishedVisit{
-		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
-		CrawlDelay: delay,
+		Host: origin.Host(), Page: v.URL().String(), PageFailedBefore: v.Lease.FailedAttempts > 0,
+		Start: v.Start, End: v.End, Status: v.Status(), CrawlDelay: delay,
+		Inconclusive: v.interrupted || v.wasNeverSent(),
 	}
 	bytes := 0
 	if v.Response != nil {
 		visit.RetryAfter = v.Response.RetryAfter(v.End)
 		bytes = v.BodyLen()
 	}
-	uncharged := v.interrupted || v.wasNeverSent() // the visit says nothing about the server
-	if uncharged {
-		visit.Status = http.StatusOK
-	}
-	host := ms.updateState(v.Lease, func(h storage.HostState) storage.HostState {
-		visit.ConsecutiveFailures = h.ConsecutiveFailures
-		if uncharged {
-			visit.ConsecutiveFailures++ // NextVisit takes one off for a success
-		}
-		next := policy.NextVisit(visit)
-		v.NextVisit, v.DelayReason = next, policy.DelayReason(visit, next)
-		ms.limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
-		due := timecmp.Later(h.Due, next.Due) // a concurrent visit may require a longer rest
-		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures =
-			due, due.Sub(v.End), next.HostSlots, next.ConsecutiveFailures
-		return h
-	})
-	err = errors.Join(err, ms.hostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host))
+	host, learned := ms.setNextVisit(v, policy, visit, bytes)
+	err = errors.Join(err, ms.hostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host),
+		ms.hostDueStore.saveLearnedDelay(commitContext(ctx), origin.Host(), learned))
 	ms.countVisit(v, delay, policy.Delay)
 	if why := suspendReason(policy, visit); why != "" {
 		ms.log.Warn("host suspended: "+why, "host", origin.Host(), "until", host.Due)
 		err = errors.Join(err, ms.suspendHost(commitContext(ctx), origin, host.Due))
 	}
-	return &host, err
+	return &host, learned.after > learned.before, err
+}
+
+// A delayChange is the change of a learned delay by a visit.
+type delayChange struct{ before, after time.Duration }
+
+// setNextVisit computes the rest and the health of the host after v, which visit describes except
+// for the earlier health. It passes them to the limiter, and returns the host's new state.
+func (ms *hostTable) setNextVisit(v *Visit, policy politeness.Policy, visit politeness.FinishedVisit,
+	bytes int) (storage.HostState, delayChange) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.hosts[v.Lease.URL.Origin().Host()]
+	// The limiter knows what the visits of other crawls have taught.
+	visit.Health = m.Health
+	visit.Health.ConsecutiveFailures = m.state.ConsecutiveFailures
+	visit.Health.LearnedPace = ms.limiter.LearnedPace(visit.Host)
+	next := policy.NextVisit(visit)
+	v.NextVisit, v.DelayReason = next, policy.DelayReason(visit, next)
+	ms.limiter.SetNextVisitAndCountBytes(visit.Host, next, bytes)
+	due := timecmp.Later(m.state.Due, next.Due) // a concurrent visit may require a longer rest
+	m.state.Due, m.state.LostVisitDelay, m.state.Slots, m.state.ConsecutiveFailures =
+		due, due.Sub(v.End), next.HostSlots, next.Health.ConsecutiveFailures
+	m.Health, m.Health.ConsecutiveFailures = next.Health, 0
+	return m.state, delayChange{visit.Health.LearnedPace.Delay, next.Health.LearnedPace.Delay}
+}
+
+// learnedPaceOf returns the pace that this crawl has learned of l's host.
+func (ms *hostTable) learnedPaceOf(l storage.Lease) politeness.LearnedPace {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.hosts[l.URL.Origin().Host()].Health.LearnedPace
 }
 
 // politenessPolicyOf returns the policy for host at now. It logs once that an override has expired.
@@ -401,12 +417,12 @@ func (ms *hostTable) useStaleConnAllowance(l storage.Lease) bool {
 	return m.unchargedStaleConns <= maxUnchargedStaleConns
 }
 
-// A HostDueStore keeps when hosts are due for crawls that did not make the last visit, across
-// restarts and crashes. All crawls that share hosts share one HostDueStore. Each crawl's own store
-// has the rests that its own visits require.
+// A HostDueStore keeps when hosts are due, and their learned delays, for crawls that did not make
+// the last visit, across restarts and crashes. All crawls that share hosts share one HostDueStore.
+// Each crawl's own store has the rests that its own visits require.
 type HostDueStore struct {
-	// Store keeps rests of ten seconds and more, as notes of the host's http origin. They are
-	// durable before the visit is acked. It may be the store of the robots.txt records.
+	// Store keeps rests of ten seconds and more, and learned delays, as notes of the host's http
+	// origin. They are durable before the visit is acked. It may be the store of the robots.txt records.
 	Store interface {
 		storage.Notes
 		Flush(context.Context) error
@@ -420,6 +436,9 @@ type HostDueStore struct {
 
 // hostDueNote names the note that says when a host is due, in RFC 3339 with nanoseconds.
 const hostDueNote = "rest"
+
+// learnedDelayNote names the note with the learned delay of a host, as time.Duration prints it.
+const learnedDelayNote = "learned-delay"
 
 // applyStoredHostDue tells limiter, before the first visit of this process to host, when visits of
 // earlier processes make the host due.
@@ -441,9 +460,43 @@ func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politene
 		if noted, err := time.Parse(time.RFC3339Nano, string(note)); err == nil {
 			due = timecmp.Later(due, noted)
 		}
+		if err := r.applyLearnedDelay(ctx, limiter, httpOrigin, now); err != nil {
+			return err
+		}
 	}
 	limiter.PostponeHost(now, host, r.RestartedAt, due)
 	return nil
+}
+
+// applyLearnedDelay passes to limiter, before the first visit of this process to a host, the delay
+// that earlier processes have learned.
+func (r *HostDueStore) applyLearnedDelay(ctx context.Context, limiter *politeness.Limiter,
+	httpOrigin decorum.Origin, now time.Time) error {
+	note, err := r.Store.ReadNote(ctx, httpOrigin, learnedDelayNote)
+	if err != nil {
+		return err
+	}
+	if d, err := time.ParseDuration(string(note)); err == nil && d > 0 {
+		limiter.SlowDown(now, httpOrigin.Host(), politeness.LearnedPace{Delay: d})
+	}
+	return nil
+}
+
+// saveLearnedDelay stores a learned delay that has changed. A longer one is durable before the
+// visit is acked.
+func (r *HostDueStore) saveLearnedDelay(ctx context.Context, host string, learned delayChange) error {
+	httpOrigin, ok := parseOrigin("http://" + host)
+	if r == nil || learned.after == learned.before || !ok {
+		return nil
+	}
+	var value []byte // deletes the note
+	if learned.after > 0 {
+		value = []byte(learned.after.String())
+	}
+	if err := r.Store.SetNote(ctx, httpOrigin, learnedDelayNote, value); err != nil || learned.after < learned.before {
+		return err
+	}
+	return flushUnlessStalled(ctx, r.Store)
 }
 
 // saveHostDueIfLongDelay durably stores when host is due, if its rest is at least minDurableDelay.

@@ -39,7 +39,7 @@ func TestHostTableKeepsTheNewestState(t *testing.T) {
 			if status != http.StatusOK {
 				header.Set("Retry-After", "600")
 			}
-			host, err := table.updateHostAfterVisit(t.Context(),
+			host, _, err := table.updateHostAfterVisit(t.Context(),
 				visitOf(leases[i], p.check(t, leases[i].URL), status, header, "hello"))
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestHostTableCountsOn(t *testing.T) {
 		cl := p.learnRobots(t, mustParseURL(t, "http://a.test/"), "")
 		visit := func(table *hostTable, l storage.Lease) {
 			table.acquireHost(l)
-			host, err := table.updateHostAfterVisit(t.Context(), visitOf(l, cl, http.StatusOK, nil, ""))
+			host, _, err := table.updateHostAfterVisit(t.Context(), visitOf(l, cl, http.StatusOK, nil, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
 			l := p.leaseURL(t, "https://a.test/")
 			for _, ms := range []*hostTable{table, p.newHostTable()} {
 				ms.acquireHost(l)
-				host, err := ms.updateHostAfterVisit(t.Context(), visitOf(l, secure, http.StatusOK, nil, ""))
+				host, _, err := ms.updateHostAfterVisit(t.Context(), visitOf(l, secure, http.StatusOK, nil, ""))
 				if err != nil || host.LostVisitDelay != want {
 					t.Errorf("%s asks for 30 s: after a visit to https://a.test the host rests %v (%v), want %v",
 						learnt, host.LostVisitDelay, err, want)

@@ -68,7 +68,7 @@ func TestHostStatsOfACrawl(t *testing.T) {
 		want := crawler.HostStats{
 			Requests: int64(len(log)), CrawlDelay: 3 * time.Second, ConfiguredDelay: time.Second,
 			LastEnd: log[len(log)-1].End.UTC(), LastStatus: log[len(log)-1].Status,
-			Addr: got.Addr, Bytes: got.Bytes, Gaps: got.Gaps,
+			Addr: got.Addr, Bytes: got.Bytes, Gaps: got.Gaps, Health: got.Health,
 			DuplicateLinks: 2, // of the pages on port 81, which repeat those on port 80
 		}
 		pages := map[string]bool{}

@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -25,9 +27,18 @@ func TestHostStats(t *testing.T) {
 	for i := range full.Gaps.counts {
 		full.Gaps.counts[i] = math.MaxUint32
 	}
+	full.Health = politeness.HostHealth{FailuresByRow: math.MaxInt, PagesInRow: math.MaxInt, LastFailureStatus: 999,
+		LearnedPace: politeness.LearnedPace{Delay: math.MaxInt64, AnswersAtDelay: math.MaxInt,
+			WindowStart: time.Unix(0, math.MaxInt64).UTC(), WindowEnd: time.Unix(0, math.MaxInt64).UTC(),
+			WindowAnswers: math.MaxInt, Throttled: true}}
+	for i := range full.Health.FailedPages {
+		full.Health.FailedPages[i] = politeness.FailedPage{
+			URL: strings.Repeat("a", politeness.MaxFailedPageURL), Status: 999}
+	}
 	usual := HostStats{Pages: 1, Requests: 3, LastEnd: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC),
 		Addr: netip.MustParseAddr("192.0.2.1")}
 	usual.Gaps.add(time.Second)
+	usual.Health.FailedPages[0] = politeness.FailedPage{URL: "http://a.test/", Status: 500}
 	for _, want := range []HostStats{{}, usual, full} {
 		b := want.encode()
 		if got := DecodeHostStats(b); got != want {
@@ -39,9 +50,13 @@ func TestHostStats(t *testing.T) {
 		if got := DecodeHostStats(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)
 		}
-		// Earlier programs did not store the last fields.
-		earlier, whole := want, len(b)
-		earlierLengths := map[int]bool{}
+		// Records of earlier programs end before Health, before DuplicateLinks, or before PagesWithheld.
+		earlier, whole := want, len(b)-len(appendHealth(nil, &want.Health))
+		earlier.Health = politeness.HostHealth{}
+		if got := DecodeHostStats(b[:whole]); got != earlier {
+			t.Errorf("without health, read %+v, want %+v", got, earlier)
+		}
+		earlierLengths := map[int]bool{whole: true}
 		for _, field := range []*int64{&earlier.DuplicateLinks, &earlier.PagesWithheld} {
 			whole -= len(binary.AppendUvarint(nil, uint64(*field)))
 			earlierLengths[whole], *field = true, 0
@@ -65,6 +80,9 @@ func TestHostStats(t *testing.T) {
 func FuzzHostStats(f *testing.F) {
 	m := HostStats{Pages: 7, LastEnd: time.Unix(1, 2).UTC(), Addr: netip.MustParseAddr("::1")}
 	m.Gaps.add(time.Second)
+	f.Add(m.encode())
+	m.Health.FailedPages[0] = politeness.FailedPage{URL: "http://a.test/", Status: 500}
+	m.Health.LearnedPace = politeness.LearnedPace{Delay: time.Second, WindowStart: m.LastEnd, Throttled: true}
 	f.Add(m.encode())
 	f.Add([]byte{hostStatsVersion, 0, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {

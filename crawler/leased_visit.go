@@ -116,6 +116,8 @@ type leaseOutcome struct {
 	uncleanedURL decorum.URL
 	// behindRevisits, with RetryAt, makes a URL that has not failed take turns with revisits.
 	behindRevisits bool
+	// learnedSlowerPace means that the learned delay in host has become longer and must be durable.
+	learnedSlowerPace bool
 }
 
 // newAck returns the ack of l: the lease with the changes that r makes.

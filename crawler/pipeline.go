@@ -162,7 +162,7 @@ func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result leaseOutcome, 
 	}
 	var restErr error
 	// This follows the answer, because a robots.txt may just have set a Crawl-delay.
-	result.host, restErr = c.hostTable.updateHostAfterVisit(ctx, v)
+	result.host, result.learnedSlowerPace, restErr = c.hostTable.updateHostAfterVisit(ctx, v)
 	if c.Hooks.Visited != nil {
 		c.Hooks.Visited(c.pages.content.visitWithoutWithheldContent(v))
 	}
@@ -177,8 +177,8 @@ func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) e
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", l.URL)
 		err = nil
 	}
-	if h := ack.HostState; h != nil && h.LostVisitDelay >= minDurableDelay &&
-		h.LostVisitDelay > l.HostState.LostVisitDelay {
+	if h := ack.HostState; h != nil && (r.learnedSlowerPace || h.LostVisitDelay >= minDurableDelay &&
+		h.LostVisitDelay > l.HostState.LostVisitDelay) {
 		err = errors.Join(err, flushUnlessStalled(ctx, c.Frontier.Store()))
 	}
 	if c.Hooks.Acked != nil {

@@ -433,13 +433,12 @@ func TestBudgetCountsRequests(t *testing.T) {
 	})
 }
 
-// TestBackoffGrows: the back-off grows with each consecutive failure of the host, whatever the
-// page.
+// TestBackoffGrows: the back-off of a host that fails altogether grows with each page from the third
+// on.
 func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Status(500))})
-		c := newCrawl(t, web, newMemoryStore(), "http://a.test/1", "http://a.test/2",
-			"http://a.test/3", "http://a.test/4")
+		c := newCrawl(t, web, newMemoryStore(), numberedSeeds(6, "a.test", "x")...)
 		c.Settings.MaxAttempts = 1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -449,7 +448,8 @@ func TestBackoffGrows(t *testing.T) {
 		for i := 2; i < len(log); i++ {
 			gaps = append(gaps, log[i].Start.Sub(log[i-1].End))
 		}
-		if want := []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second}; !slices.Equal(gaps, want) {
+		if want := []time.Duration{time.Second, time.Second, 5 * time.Second, 10 * time.Second,
+			20 * time.Second}; !slices.Equal(gaps, want) {
 			t.Errorf("rests %v, want %v", gaps, want)
 		}
 	})
@@ -460,20 +460,20 @@ func TestBackoffGrows(t *testing.T) {
 func TestBackoffOutlivesAHalt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := func(r crawltest.PageRequest) crawltest.Response {
-			if r.Path == "/4" {
+			if r.Path == "/x/5" {
 				return crawltest.Response{HeaderDelay: 20 * time.Second}
 			}
 			return crawltest.Status(500)
 		}
 		web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: failing}), newMemoryStore()
-		c := newCrawl(t, web, store, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+		c := newCrawl(t, web, store, numberedSeeds(6, "a.test", "x")...)
 		c.Settings.MaxAttempts = 1
-		time.AfterFunc(40*time.Second, c.Halt) // after 3 visits, with rests of 1, 5, 10 and 20 s
+		time.AfterFunc(40*time.Second, c.Halt) // after 5 visits, with rests of 1, 1, 1, 5, 10 and 20 s
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Fatal(err)
 		}
-		if n := len(web.Log()); n != 5 {
-			t.Fatalf("%d requests, want for robots.txt and four pages", n)
+		if n := len(web.Log()); n != 7 {
+			t.Fatalf("%d requests, want for robots.txt and six pages", n)
 		}
 		u, _ := decorum.ParseURL("http://a.test/")
 		info, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())

@@ -7,6 +7,7 @@ type DelayReason string
 const (
 	ConfiguredDelay DelayReason = "configured delay" // Policy.Delay, or that of a HostOverride
 	RobotsDelay     DelayReason = "Crawl-delay"      // also a Request-rate of robots.txt
+	LearnedDelay    DelayReason = "learned delay"    // a pace that the host has accepted: LearnedPace
 	AdaptiveDelay   DelayReason = "adaptive delay"   // the duration of the visit
 	RetryAfterDelay DelayReason = "Retry-After"
 	BackoffDelay    DelayReason = "back-off" // failures
@@ -23,6 +24,8 @@ func (p Policy) DelayReason(v FinishedVisit, next NextVisit) DelayReason {
 		return ConfiguredDelay
 	case v.CrawlDelay:
 		return RobotsDelay
+	case next.Health.LearnedPace.Delay:
+		return LearnedDelay
 	case p.adaptiveDelay(v):
 		return AdaptiveDelay
 	case min(v.RetryAfter, maxDelay):

@@ -18,7 +18,9 @@
 // process. A Limiter enforces it a second time, in memory, and does not trust the store.
 //
 // Begin reading with Policy.NextVisit in policy.go, which is one formula, and with Limiter.Reserve
-// in limiter.go. visitThrottle in visit_throttle.go implements the slots, the delay and the
+// in limiter.go. What answers show of a host is a HostHealth in host_health.go: a value that each
+// visit turns into the next one. Its LearnedPace in learned_pace.go is the pace that the host has
+// turned out to accept. visitThrottle in visit_throttle.go implements the slots, the delay and the
 // waitlist of one host or one IP address. A Window gives the hours in which a host may be visited.
 // A HostOverride replaces settings for one host until it expires.
 //

@@ -21,11 +21,11 @@ func ExamplePolicy() {
 	}
 	quick, slow, asked, busy := visit(time.Second), visit(3*time.Second), visit(time.Second), visit(time.Second)
 	asked.CrawlDelay = 10 * time.Second
-	busy.Status, busy.RetryAfter, busy.ConsecutiveFailures = http.StatusServiceUnavailable, time.Minute, 1
+	busy.Status, busy.RetryAfter, busy.Health.ConsecutiveFailures = http.StatusServiceUnavailable, time.Minute, 1
 	for _, v := range []politeness.FinishedVisit{quick, slow, asked, busy} {
 		next := policy.NextVisit(v)
 		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and",
-			next.ConsecutiveFailures, "failures")
+			next.Health.ConsecutiveFailures, "failures")
 	}
 	// Output:
 	// due at 12:00:03 after a rest of 2s and 0 failures

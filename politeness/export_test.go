@@ -1,5 +1,17 @@
 package politeness
 
+import "strings"
+
+// AnswerTable returns answerScopes as the table of docs/crawling.md.
+func AnswerTable() string {
+	var b strings.Builder
+	b.WriteString("| answer | says something about | pace of the host |\n|---|---|---|\n")
+	for _, row := range answerScopes {
+		b.WriteString("| " + row.answer + " | " + row.of + " | " + row.consequence + " |\n")
+	}
+	return b.String()
+}
+
 // HostCount returns how many hosts are in memory.
 func (l *Limiter) HostCount() int {
 	l.lockSharedHosts()

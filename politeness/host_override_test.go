@@ -32,8 +32,8 @@ func TestOverride(t *testing.T) {
 		now := noon.Add(tt.after)
 		tt.want.Due = now.Add(tt.want.Delay)
 		q := p.ForHost(tt.host, now)
-		if got := q.NextVisit(politeness.FinishedVisit{Start: now.Add(-7 * sec), End: now,
-			Status: 200}); got != tt.want {
+		got := q.NextVisit(politeness.FinishedVisit{Start: now.Add(-7 * sec), End: now, Status: 200})
+		if got.Health = healthAt(0); got != tt.want {
 			t.Errorf("%s after %v: %+v, want %+v", tt.host, tt.after, got, tt.want)
 		}
 		if got := q.VisitWindow.IsOpen(now); got != tt.open {
@@ -42,8 +42,10 @@ func TestOverride(t *testing.T) {
 	}
 	got := p.ForHost("swift.test", noon).NextVisit(politeness.FinishedVisit{Start: noon, End: noon,
 		Status: 503, CrawlDelay: 9 * sec})
-	if want := (politeness.NextVisit{Due: noon.Add(9 * sec), Delay: 9 * sec, HostSlots: 1,
-		ConsecutiveFailures: 1}); got != want {
+	got.Health = healthAt(got.Health.ConsecutiveFailures)
+	const rest = 27 * sec / 2 // the Crawl-delay, half as long again after the refusal
+	if want := (politeness.NextVisit{Due: noon.Add(rest), Delay: rest, HostSlots: 1,
+		Health: healthAt(1)}); got != want {
 		t.Errorf("with a Crawl-delay: %+v, want %+v", got, want)
 	}
 }

@@ -138,6 +138,9 @@ type PermitRequest struct {
 	NotBefore time.Time     // due time of the host in the crawl's store
 	HostSlots int           // concurrent visits to the host, of all crawls together; 0 means 1
 	Delay     time.Duration // rest since the end of the last visit of any crawl
+	// LearnedPace is the pace that the crawl's store has for the host. The slower of it and of the
+	// one that this process knows applies.
+	LearnedPace LearnedPace
 }
 
 // Reserve returns a permit for one visit to host if the Decision is to Proceed. Otherwise the
@@ -188,8 +191,11 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 		return nil, HostRestDecision(now, remaining)
 	}
 	p := l.sharedHosts.getOrCreateHost(now, host)
-	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
+	if p.learnedPace = slowerOf(p.learnedPace, req.LearnedPace); p.learnedPace.Delay > 0 {
+		req.Delay, slots = max(req.Delay, p.learnedPace.Delay), 1
+	}
+	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)
 	// If the host rests after this crawl's own last visit, and no other crawl makes that rest
 	// longer, a place in the waitlist would only keep others from their turn.
@@ -295,9 +301,19 @@ func (l *Limiter) endPermit(g *issuedPermit) bool {
 	return true
 }
 
+// LearnedPace returns the pace that the crawls of this process have learned of host.
+func (l *Limiter) LearnedPace(host string) LearnedPace {
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
+	if p := l.sharedHosts.throttlesByHost[host]; p != nil {
+		return p.learnedPace
+	}
+	return LearnedPace{}
+}
+
 // SetNextVisitAndCountBytes ends a visit: it sets the host's rest to next, unless another visit has
-// set a longer one, frees the host's slot, and charges bytes to the crawl's byte rate. The rest is
-// counted from the end of the visit, not from its start (DELAY-12).
+// set a longer one, remembers the learned pace, frees the host's slot, and charges bytes to the
+// crawl's byte rate. The rest is counted from the end of the visit, not from its start (DELAY-12).
 func (l *Limiter) SetNextVisitAndCountBytes(host string, next NextVisit, bytes int) {
 	end := next.Due.Add(-next.Delay)
 	l.lockSharedHosts()
@@ -312,6 +328,7 @@ func (l *Limiter) SetNextVisitAndCountBytes(host string, next NextVisit, bytes i
 	if next.Due.After(p.dueAt) { // otherwise a concurrent visit has earned a longer rest
 		p.dueAt, p.dueSetBy = next.Due, l
 	}
+	p.learnedPace = next.Health.LearnedPace
 	p.recordVisitEnd(l, 0, end)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/backoff"
@@ -31,9 +30,15 @@ type Policy struct {
 	// MaxCrawlDelay is the longest Crawl-delay that the crawl waits for. A host that demands more
 	// is suspended, never visited faster. Default 1 h.
 	MaxCrawlDelay time.Duration
-	// InitialBackoff is the rest after a first failure. It doubles with each further consecutive
-	// failure up to MaxBackoff, and halves with each success. Defaults 5 s and 1 h.
+	// InitialBackoff is the rest after a first failure of a host. Each further consecutive failure
+	// multiplies it by BackoffFactor, up to MaxBackoff, and each success takes one such step back.
+	// answerScopes says which answers are failures of the host. Defaults 5 s, 2 and 1 h;
+	// BackoffFactor is at least 1 and at most 100.
 	InitialBackoff, MaxBackoff time.Duration
+	BackoffFactor              float64
+	// MaxLearnedDelay is the longest delay that LearnedPace may reach. Default 1 min; negative:
+	// no pace is learned.
+	MaxLearnedDelay time.Duration
 	// MaxRetryAfter is the longest Retry-After that the crawl waits for. A host that demands more
 	// is suspended, never visited sooner. Default 24 h.
 	MaxRetryAfter time.Duration
@@ -61,6 +66,8 @@ func (p Policy) Validate() error {
 		return errors.New("concurrency must not be negative")
 	case p.MaxCrawlDelay < 0, p.InitialBackoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:
 		return errors.New("durations must not be negative")
+	case p.BackoffFactor != 0 && !(1 <= p.BackoffFactor && p.BackoffFactor <= 100):
+		return errors.New("the back-off factor must be between 1 and 100")
 	}
 	for host, o := range p.HostOverrides {
 		// An override obeys the limits of the fields that it replaces.
@@ -83,48 +90,51 @@ func (p Policy) WithDefaults() Policy {
 	p.MaxCrawlDelay = cmp.Or(p.MaxCrawlDelay, time.Hour)
 	p.InitialBackoff = cmp.Or(p.InitialBackoff, 5*time.Second)
 	p.MaxBackoff = cmp.Or(p.MaxBackoff, time.Hour)
+	p.BackoffFactor = cmp.Or(p.BackoffFactor, 2)
+	p.MaxLearnedDelay = cmp.Or(p.MaxLearnedDelay, time.Minute)
 	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, 24*time.Hour)
 	return p
 }
 
 // A FinishedVisit describes one request to a host and its answer.
 type FinishedVisit struct {
-	Host                string        // as decorum.Origin.Host spells it
-	Start, End          time.Time     // start of the request and end of its answer
-	Status              int           // HTTP status; 0: no answer (refused, reset, timed out)
-	RetryAfter          time.Duration // decorum.Response.RetryAfter, counted from End
-	CrawlDelay          time.Duration // the Crawl-delay of robots.txt; 0: none
-	ConsecutiveFailures int           // before this visit
-}
-
-// signalsOverload reports whether the result suggests a server in trouble (DELAY-13): no answer,
-// 429, or 5xx. Other 4xx statuses do not suggest it (DELAY-14).
-func (v FinishedVisit) signalsOverload() bool {
-	return v.Status == 0 || v.Status == http.StatusTooManyRequests || v.Status >= 500
+	Host             string        // as decorum.Origin.Host spells it
+	Page             string        // the requested URL
+	PageFailedBefore bool          // the last visit to the page failed, too
+	Start, End       time.Time     // start of the request and end of its answer
+	Status           int           // HTTP status; 0: no answer (refused, reset, timed out)
+	RetryAfter       time.Duration // decorum.Response.RetryAfter, counted from End
+	CrawlDelay       time.Duration // the Crawl-delay of robots.txt; 0: none
+	Inconclusive     bool          // the visit says nothing about the host, whose health stays as it is
+	Health           HostHealth    // before this visit
 }
 
 // A NextVisit says when, and how many at a time, visits to a host may begin after a visit.
 type NextVisit struct {
-	Due                 time.Time     // earliest start of the next visit
-	Delay               time.Duration // time from the end of the visit to Due
-	HostSlots           int           // concurrent visits that the host allows
-	ConsecutiveFailures int           // including this visit; a success halves the back-off by subtracting one
+	Due       time.Time     // earliest start of the next visit
+	Delay     time.Duration // time from the end of the visit to Due
+	HostSlots int           // concurrent visits that the host allows
+	Health    HostHealth    // including this visit
 }
 
 // NextVisit returns the rest of the host after v. The rest begins at v.End, and is the longest of
-// the policy's Delay, the Crawl-delay, the adaptive delay, Retry-After and back-off. A shorter
-// Crawl-delay makes no visit earlier (DELAY-03).
+// the policy's Delay, the Crawl-delay, the adaptive delay, Retry-After, the learned pace and
+// back-off. A shorter Crawl-delay makes no visit earlier (DELAY-03). While a learned pace is in
+// force, the host gets one visit at a time.
 func (p Policy) NextVisit(v FinishedVisit) NextVisit {
 	p = p.WithDefaults()
-	next := NextVisit{HostSlots: p.Concurrency, ConsecutiveFailures: max(v.ConsecutiveFailures-1, 0)}
-	if v.signalsOverload() {
-		next.ConsecutiveFailures = min(v.ConsecutiveFailures+1, p.failuresUntilMaxBackoff())
+	next := NextVisit{HostSlots: p.Concurrency, Health: v.Health}
+	required := max(0, p.Delay, v.CrawlDelay)
+	if !v.Inconclusive {
+		next.Health = v.Health.afterVisit(v, p.failuresUntilMaxBackoff())
+		next.Health.LearnedPace = v.Health.LearnedPace.afterVisit(v, required, p.MaxLearnedDelay)
 	}
-	if v.CrawlDelay > 0 {
+	learned := next.Health.LearnedPace.AtMost(p.MaxLearnedDelay).Delay
+	if v.CrawlDelay > 0 || learned > 0 {
 		next.HostSlots = 1
 	}
-	next.Delay = max(0, p.Delay, v.CrawlDelay, p.adaptiveDelay(v),
-		min(v.RetryAfter, maxDelay), p.backoffDelay(v.Host, next.ConsecutiveFailures))
+	next.Delay = max(required, learned, p.adaptiveDelay(v), min(v.RetryAfter, maxDelay),
+		p.backoffDelay(v.Host, next.Health.ConsecutiveFailures))
 	next.Due = v.End.Add(next.Delay)
 	return next
 }
@@ -139,12 +149,12 @@ func (p Policy) adaptiveDelay(v FinishedVisit) time.Duration {
 }
 
 // backoffDelay returns the rest of a host or URL after consecutive failures: between 1 and 1¼ times
-// InitialBackoff × 2^(failures-1), at most MaxBackoff.
+// InitialBackoff × BackoffFactor^(failures-1), at most MaxBackoff.
 func (p Policy) backoffDelay(key string, failures int) time.Duration {
 	if failures == 0 {
 		return 0
 	}
-	d := backoff.Delay(p.InitialBackoff, p.MaxBackoff, failures)
+	d := backoff.DelayByFactor(p.InitialBackoff, p.MaxBackoff, p.BackoffFactor, failures)
 	d += time.Duration(p.drawJitterFraction(key, failures) * float64(d) / 4)
 	return min(d, p.MaxBackoff)
 }
@@ -160,11 +170,15 @@ func (p Policy) drawJitterFraction(key string, failures int) float64 {
 	return rand.New(rand.NewPCG(p.JitterSeed^h.Sum64(), uint64(failures))).Float64()
 }
 
+// maxBackoffSteps bounds the steps of a back-off whose factor is close to 1.
+const maxBackoffSteps = 100
+
 // failuresUntilMaxBackoff returns after how many failures back-off reaches MaxBackoff. More
 // failures are not counted: they would only delay a host that has recovered.
 func (p Policy) failuresUntilMaxBackoff() int {
 	n := 1
-	for d := p.InitialBackoff; 0 < d && d < p.MaxBackoff; d *= 2 { // d may overflow
+	for n < maxBackoffSteps && p.BackoffFactor > 1 &&
+		backoff.DelayByFactor(p.InitialBackoff, p.MaxBackoff, p.BackoffFactor, n) < p.MaxBackoff {
 		n++
 	}
 	return n

@@ -14,6 +14,11 @@ const sec = time.Second
 
 func noJitter() float64 { return 0 }
 
+// healthAt returns the health of a host after consecutive failures.
+func healthAt(failures int) politeness.HostHealth {
+	return politeness.HostHealth{ConsecutiveFailures: failures}
+}
+
 func TestNext(t *testing.T) {
 	plain := politeness.Policy{JitterFunc: noJitter}
 	fast := politeness.Policy{Delay: politeness.NoDelay, AdaptiveFactor: -1, JitterFunc: noJitter}
@@ -47,31 +52,31 @@ func TestNext(t *testing.T) {
 		{"no delay of its own, but the host's", fast, politeness.FinishedVisit{Status: 200, CrawlDelay: 3 * sec},
 			politeness.NextVisit{Delay: 3 * sec, HostSlots: 1}},
 		{"DELAY-13 Retry-After", plain, politeness.FinishedVisit{Status: 429, RetryAfter: 90 * sec},
-			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
+			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, Health: healthAt(1)}},
 		{"Retry-After is never cut short", politeness.Policy{MaxRetryAfter: 60 * sec, JitterFunc: noJitter},
 			politeness.FinishedVisit{Status: 503, RetryAfter: 90 * sec},
-			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
+			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1, Health: healthAt(1)}},
 		{"but to a year", plain, politeness.FinishedVisit{Status: 200, RetryAfter: 9223372036 * sec},
 			politeness.NextVisit{Delay: 365 * 24 * time.Hour, HostSlots: 1}},
 		{"Retry-After with a 200", plain, politeness.FinishedVisit{Status: 200, RetryAfter: 90 * sec},
 			politeness.NextVisit{Delay: 90 * sec, HostSlots: 1}},
 		{"DELAY-13 first 503", plain, politeness.FinishedVisit{Status: 503},
-			politeness.NextVisit{Delay: 5 * sec, HostSlots: 1, ConsecutiveFailures: 1}},
-		{"DELAY-13 third 503 in a row", plain, politeness.FinishedVisit{Status: 503, ConsecutiveFailures: 2},
-			politeness.NextVisit{Delay: 20 * sec, HostSlots: 1, ConsecutiveFailures: 3}},
-		{"no answer", plain, politeness.FinishedVisit{ConsecutiveFailures: 1},
-			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, ConsecutiveFailures: 2}},
-		{"back-off is bounded", plain, politeness.FinishedVisit{Status: 500, ConsecutiveFailures: 1 << 40},
-			politeness.NextVisit{Delay: time.Hour, HostSlots: 1, ConsecutiveFailures: 11}},
-		{"success recovers one step", plain, politeness.FinishedVisit{Status: 200, ConsecutiveFailures: 3},
-			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, ConsecutiveFailures: 2}},
+			politeness.NextVisit{Delay: 5 * sec, HostSlots: 1, Health: healthAt(1)}},
+		{"DELAY-13 third 503 in a row", plain, politeness.FinishedVisit{Status: 503, Health: healthAt(2)},
+			politeness.NextVisit{Delay: 20 * sec, HostSlots: 1, Health: healthAt(3)}},
+		{"no answer", plain, politeness.FinishedVisit{Health: healthAt(1)},
+			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, Health: healthAt(2)}},
+		{"back-off is bounded", plain, politeness.FinishedVisit{Status: 503, Health: healthAt(1 << 40)},
+			politeness.NextVisit{Delay: time.Hour, HostSlots: 1, Health: healthAt(11)}},
+		{"success recovers one step", plain, politeness.FinishedVisit{Status: 200, Health: healthAt(3)},
+			politeness.NextVisit{Delay: 10 * sec, HostSlots: 1, Health: healthAt(2)}},
 		{"DELAY-14 403 says nothing of load", plain, politeness.FinishedVisit{Status: 403},
 			politeness.NextVisit{Delay: sec, HostSlots: 1}},
-		{"DELAY-14 404 recovers like a success", plain, politeness.FinishedVisit{Status: 404, ConsecutiveFailures: 1},
+		{"DELAY-14 404 recovers like a success", plain, politeness.FinishedVisit{Status: 404, Health: healthAt(1)},
 			politeness.NextVisit{Delay: sec, HostSlots: 1}},
 		{"jitter adds at most a quarter", politeness.Policy{JitterFunc: func() float64 { return 0.999999999 }},
 			politeness.FinishedVisit{Status: 503},
-			politeness.NextVisit{Delay: 6249999998, HostSlots: 1, ConsecutiveFailures: 1}},
+			politeness.NextVisit{Delay: 6249999998, HostSlots: 1, Health: healthAt(1)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -82,7 +87,9 @@ func TestNext(t *testing.T) {
 			}
 			want := tt.want
 			want.Due = noon.Add(want.Delay)
-			if got := tt.policy.NextVisit(v); got != want {
+			got := tt.policy.NextVisit(v)
+			got.Health = healthAt(got.Health.ConsecutiveFailures)
+			if got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
@@ -96,18 +103,18 @@ func TestBackoffRecoversStepByStep(t *testing.T) {
 	failures := 0
 	for i, status := range statuses {
 		next := p.NextVisit(politeness.FinishedVisit{Start: noon, End: noon, Status: status,
-			ConsecutiveFailures: failures})
+			Health: healthAt(failures)})
 		if next.Delay != want[i] {
 			t.Errorf("visit %d (%d): rest %v, want %v", i, status, next.Delay, want[i])
 		}
-		failures = next.ConsecutiveFailures
+		failures = next.Health.ConsecutiveFailures
 	}
 }
 
 func TestValidate(t *testing.T) {
 	for _, p := range []politeness.Policy{
 		{Delay: -2}, {Concurrency: -1}, {MaxCrawlDelay: -1}, {InitialBackoff: -1},
-		{MaxBackoff: -1}, {MaxRetryAfter: -1},
+		{MaxBackoff: -1}, {MaxRetryAfter: -1}, {BackoffFactor: 0.5}, {BackoffFactor: 101}, {BackoffFactor: math.NaN()},
 		{AdaptiveFactor: 1e9}, {AdaptiveFactor: math.NaN()}, {AdaptiveFactor: math.Inf(1)},
 	} {
 		if p.Validate() == nil {
@@ -133,7 +140,7 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 	delay := func(seed uint64, host string, failures int) time.Duration {
 		p := politeness.Policy{JitterSeed: seed, MaxBackoff: 1000 * time.Hour}
 		return p.NextVisit(politeness.FinishedVisit{Host: host, Start: noon, End: noon, Status: 503,
-			ConsecutiveFailures: failures}).Delay
+			Health: healthAt(failures)}).Delay
 	}
 	if first := delay(1, "a.test", 0); delay(1, "a.test", 0) != first {
 		t.Error("the random part differs for the same seed, host and failures")

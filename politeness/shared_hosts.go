@@ -153,6 +153,15 @@ func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time)
 	p.postponeAndGrantSlots(now)
 }
 
+// SlowDown takes into account a pace that another process has learned of host. It makes no visit
+// earlier.
+func (l *Limiter) SlowDown(now time.Time, host string, pace LearnedPace) {
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
+	p := l.sharedHosts.getOrCreateHost(now, host)
+	p.learnedPace = slowerOf(p.learnedPace, pace)
+}
+
 // LeaveSharedHosts removes the crawl from all waitlists and its requirements from all hosts, so
 // that it slows no other crawl. Call it when no visit is under way: it treats a visit whose end was
 // not reported as ended now. The Limiter may be used again afterwards.

@@ -37,6 +37,7 @@ type visitThrottle struct {
 	lastEnd      time.Time // end of the last visit
 	dueAt        time.Time // earliest start of the next visit, from NextVisit.Due
 	dueSetBy     *Limiter  // crawl whose visit set dueAt; nil: another process
+	learnedPace  LearnedPace
 
 	// crawlQueue is the waitlist, the longest wait first. An element whose position is not in
 	// queuePositions has left; compactQueue removes it.

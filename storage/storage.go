@@ -39,7 +39,7 @@ type FailureNotifier interface {
 // Limits on the arguments of a Store. A call that exceeds one returns an error and changes nothing.
 const (
 	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData
-	MaxStatsBytes        = 1 << 10  // bytes of HostState.EncodedStats
+	MaxStatsBytes        = 2 << 10  // bytes of HostState.EncodedStats
 	MaxValidatorBytes    = 1 << 10  // bytes of VisitHistorySummary.ETag, and of VisitHistorySummary.LastModified
 	MaxBodyBytes         = 16 << 20 // bytes of NonGETRequest.Body
 	MaxNoteBytes         = 16 << 20 // bytes of a note

@@ -31,13 +31,13 @@ type CrawlLimits struct {
 
 // A HostWorkload is the remaining work at one host, and the pace of the visits.
 type HostWorkload struct {
-	Name                string        // as politeness.FinishedVisit.Host
-	Due                 time.Time     // the earliest time of the first request
-	ConsecutiveFailures int           // as back-off counts them
-	VisitDuration       time.Duration // of a request
-	BytesPerPage        int64         // of the answer to a page
-	Addr                netip.Addr    // the zero Addr: unknown, and not shared with other hosts
-	Origins             []OriginWorkload
+	Name          string                // as politeness.FinishedVisit.Host
+	Due           time.Time             // the earliest time of the first request
+	Health        politeness.HostHealth // after the last request
+	VisitDuration time.Duration         // of a request
+	BytesPerPage  int64                 // of the answer to a page
+	Addr          netip.Addr            // the zero Addr: unknown, and not shared with other hosts
+	Origins       []OriginWorkload
 
 	// PolicyAt returns the policy for the host at the given time.
 	PolicyAt func(time.Time) politeness.Policy
@@ -142,7 +142,7 @@ type hostState struct {
 	sharedAddress          *sharedAddress // nil: no limit of an address applies
 	pagesLeft              int64
 	due                    time.Time // the earliest time of the next visit
-	consecutiveFailures    int
+	health                 politeness.HostHealth
 	visitsSinceLastDelay   int       // visits started since the host last waited for its delay
 	dueAfterDelay          time.Time // when the delay after these visits ends
 	originIndex            int       // of the next origin; Origins take turns
@@ -162,7 +162,7 @@ func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 	for i := range hosts {
 		g := &p.hosts[i]
 		*g = hostState{
-			HostWorkload: &hosts[i], due: hosts[i].Due, consecutiveFailures: hosts[i].ConsecutiveFailures,
+			HostWorkload: &hosts[i], due: hosts[i].Due, health: hosts[i].Health,
 			visitedSinceRobots: true, pageVisitedSinceTDMRep: true,
 		}
 		for _, o := range hosts[i].Origins {
@@ -293,9 +293,9 @@ func (g *hostState) updateDueAfterVisit(start, end time.Time) {
 	delay, _ := g.RobotsDelayAndNextAllowedTime(end)
 	rest := g.PolicyAt(end).NextVisit(politeness.FinishedVisit{
 		Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay,
-		ConsecutiveFailures: g.consecutiveFailures,
+		Health: g.health,
 	})
-	g.consecutiveFailures = rest.ConsecutiveFailures
+	g.health = rest.Health
 	g.dueAfterDelay = timecmp.Later(g.dueAfterDelay, rest.Due)
 	if g.visitsSinceLastDelay++; g.visitsSinceLastDelay < rest.HostSlots {
 		return

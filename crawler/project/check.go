@@ -203,6 +203,7 @@ func checkNumbers(p *Project, found *problemCollector) {
 	}{
 		{"robots.max_ttl", p.Robots.MaxTTL == 0},
 		{"politeness.max_crawl_delay", p.Politeness.MaxCrawlDelay == 0},
+		{"politeness.backoff.initial", p.Politeness.Backoff.Initial == 0},
 		{"fetch.timeout", p.Fetch.Timeout == 0},
 		{"fetch.max_body", p.Fetch.MaxBody == 0},
 		{"output.ledger_checkpoint", p.Output.LedgerCheckpointInterval == 0},
@@ -273,6 +274,9 @@ func formatWithoutExponent(x float64) string {
 func checkPolitenessSettings(p *Project, found *problemCollector) {
 	p.Politeness.Window.check("politeness.window", found)
 	checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency, found)
+	if b := p.Politeness.Backoff; b.Initial > b.Max {
+		found.add("politeness.backoff.initial", "%v is longer than politeness.backoff.max, %v", b.Initial, b.Max)
+	}
 	// Two names in the file may be the same host. Sort them, so that every run reports the same
 	// one.
 	named := map[string]string{}

@@ -47,7 +47,10 @@ func (p *Project) PolitenessPolicy() politeness.Policy {
 		Delay:          cmp.Or(time.Duration(p.Politeness.Delay), politeness.NoDelay),
 		AdaptiveFactor: cmp.Or(p.Politeness.AdaptiveFactor, -1),
 		Concurrency:    p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
-		JitterSeed: p.jitterSeed(),
+		InitialBackoff: time.Duration(p.Politeness.Backoff.Initial), BackoffFactor: p.Politeness.Backoff.Factor,
+		MaxBackoff:      time.Duration(p.Politeness.Backoff.Max),
+		MaxLearnedDelay: cmp.Or(time.Duration(p.Politeness.MaxLearnedDelay), -1),
+		JitterSeed:      p.jitterSeed(),
 	}
 	policy.VisitWindow, _ = p.Politeness.Window.parse()
 	policy.HostOverrides = make(map[string]politeness.HostOverride, len(p.Politeness.Hosts))

@@ -110,10 +110,20 @@ type PolitenessSettings struct {
 	AdaptiveFactor float64 `yaml:"adaptive"`
 	Concurrency    int     `yaml:"concurrency"` // simultaneous visits to one host
 	// a host whose Crawl-delay is longer is suspended and reported
-	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"`
-	PerIP         IPPoliteness              `yaml:"ip"`
-	Window        Window                    `yaml:"window"`
-	Hosts         map[string]HostPoliteness `yaml:"hosts"`
+	MaxCrawlDelay Duration          `yaml:"max_crawl_delay"`
+	Backoff       BackoffPoliteness `yaml:"backoff"`
+	// longest pause that the crawl learns for a host from its answers 429 and 503; 0: it learns none
+	MaxLearnedDelay Duration                  `yaml:"max_learned_delay"`
+	PerIP           IPPoliteness              `yaml:"ip"`
+	Window          Window                    `yaml:"window"`
+	Hosts           map[string]HostPoliteness `yaml:"hosts"`
+}
+
+// BackoffPoliteness is the growing pause of a host that fails, and of a page between its attempts.
+type BackoffPoliteness struct {
+	Initial Duration `yaml:"initial"` // pause after the first failure
+	Factor  float64  `yaml:"factor"`  // each further failure makes the pause so many times as long; a success undoes one
+	Max     Duration `yaml:"max"`     // longest pause
 }
 
 // IPPoliteness limits the visits to one IP address, over all hosts at the address. The default is
@@ -263,6 +273,8 @@ func Default() Project {
 			MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
 		Politeness: PolitenessSettings{
 			Delay: Duration(time.Second), AdaptiveFactor: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
+			Backoff:         BackoffPoliteness{Initial: Duration(5 * time.Second), Factor: 2, Max: Duration(time.Hour)},
+			MaxLearnedDelay: Duration(time.Minute),
 		},
 		Limits: LimitSettings{Workers: 64},
 		Fetch: FetchSettings{

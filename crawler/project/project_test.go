@@ -301,6 +301,14 @@ p.yaml:5:54: politeness.hosts.a.example.window.zone: "Prague" is not a time zone
 p.yaml:3:32: politeness.ip.concurrency: 0 is out of range: expected 1 to 1000
   3 | politeness: {ip: {concurrency: 0}}
     |                                ^`},
+		{"back-off", minimalFile + "politeness: {backoff: {initial: 2h}}\n", `
+p.yaml:3:33: politeness.backoff.initial: 2h is longer than politeness.backoff.max, 1h
+  3 | politeness: {backoff: {initial: 2h}}
+    |                                 ^`},
+		{"a factor of back-off", minimalFile + "politeness: {backoff: {factor: 0.5}}\n", `
+p.yaml:3:32: politeness.backoff.factor: 0.5 is out of range: expected 1 to 100
+  3 | politeness: {backoff: {factor: 0.5}}
+    |                                ^`},
 		{"a host's name", minimalFile + "politeness: {hosts: {'https://a.example/': {delay: 1s}}}\n", `
 p.yaml:3:22: politeness.hosts.https://a.example/: "https://a.example/" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {'https://a.example/': {delay: 1s}}}

@@ -3,7 +3,10 @@
 // goroutine and has no lock.
 package backoff
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Delay returns first, doubled for each failure after the first, and at most limit. first and limit
 // must not be negative.
@@ -13,4 +16,17 @@ func Delay(first, limit time.Duration, failures int) time.Duration {
 		d += min(d, limit-d) // twice as much, without overflow
 	}
 	return d
+}
+
+// DelayByFactor returns first, multiplied by factor for each failure after the first, and at most
+// limit. first and limit must not be negative, and factor must be at least 1.
+func DelayByFactor(first, limit time.Duration, factor float64, failures int) time.Duration {
+	d := float64(first)
+	if first > 0 {
+		d *= math.Pow(factor, float64(max(failures-1, 0)))
+	}
+	if d < float64(limit) {
+		return time.Duration(d)
+	}
+	return limit
 }

@@ -358,6 +358,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[CrawlerIdentity]():        "Product",
 	reflect.TypeFor[Project]():                "Project",
 	reflect.TypeFor[RefusalSummary]():         "Refusal",
+	reflect.TypeFor[FailedPage]():             "FailedPage",
 	reflect.TypeFor[ProjectReloadResult]():    "Reloaded",
 	reflect.TypeFor[CrawlReport]():            "Report",
 	reflect.TypeFor[RewriteStep]():            "Rewriting",

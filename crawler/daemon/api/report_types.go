@@ -60,7 +60,9 @@ type Host struct {
 	CrawlDelay Milliseconds `json:"declared_delay_ms"`
 	// ConfiguredDelay is the crawl's own delay that was in force last.
 	ConfiguredDelay Milliseconds `json:"configured_delay_ms"`
-	RequiredDelay   Milliseconds `json:"owed_ms"` // the pause required after its last request
+	// LearnedDelay is the pause that it has turned out to need, by its answers 429 and 503; absent: none.
+	LearnedDelay  Milliseconds `json:"learned_delay_ms,omitempty"`
+	RequiredDelay Milliseconds `json:"owed_ms"` // the pause required after its last request
 	// MinObservedDelay is its shortest pause, from the end of an answer to the next request.
 	MinObservedDelay Milliseconds `json:"least_gap_ms"`
 	// MedianObservedDelay is the median of its pauses, to within 10 %.
@@ -70,7 +72,12 @@ type Host struct {
 	// LargestDelayShortfall is the most by which a pause was shorter than required. It must be 0.
 	LargestDelayShortfall Milliseconds `json:"shortfall_ms"`
 	ConsecutiveFailures   int          `json:"strikes"` // as back-off counts them
-	Slots                 int          `json:"slots"`   // visits at a time
+	// BackoffReason says why it rests for longer than the other pauses; absent: it does not.
+	BackoffReason string `json:"backoff_reason,omitempty"`
+	// FailedPages are the pages that failed last and have not answered since, the newest first, at most 5.
+	// Answers of 429 and 503 and requests without an answer do not count: they are failures of the host.
+	FailedPages []FailedPage `json:"failed_pages,omitempty"`
+	Slots       int          `json:"slots"` // visits at a time
 	HostTotals
 	LastStatus int            `json:"last_status"`         // of the last request; 0: no answer came
 	LastVisit  time.Time      `json:"last_visit,omitzero"` // the end of the last request
@@ -83,6 +90,12 @@ type Host struct {
 	RobotsOutcome   string    `json:"robots,omitempty"`
 	RobotsFetchedAt time.Time `json:"robots_fetched,omitzero"` // when the answer to that lookup came
 	Brake           *Brake    `json:"brake,omitempty"`         // the brake on the host; absent: none
+}
+
+// A FailedPage is a page whose last answer was a failure of the page.
+type FailedPage struct {
+	URL    string `json:"url"` // a long URL is cut, and ends with … and a hash
+	Status int    `json:"status"`
 }
 
 // A HostDetail is everything that a project knows about one host.

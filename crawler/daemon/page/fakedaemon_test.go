@@ -123,6 +123,8 @@ func (d *fakeDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDet
 	h := &api.HostDetail{Host: d.fakeHost(host)}
 	h.ParkedByRule = []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2,
 		RuleFileURL: d.reason, Example: d.reason}}
+	h.FailedPages = []api.FailedPage{{URL: d.reason, Status: 500}}
+	h.LearnedDelay, h.BackoffReason = api.Milliseconds(3*time.Second), d.reason
 	h.ActiveVisits = []api.ActiveVisit{{URL: d.reason, Kind: "page", RequestedAt: time.Now()}}
 	return h, nil
 }

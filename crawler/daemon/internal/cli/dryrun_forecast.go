@@ -179,7 +179,9 @@ func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostF
 // scope.max_pages_per_host off the origins, and adds them to out.PagesLeft.
 func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host,
 	out *hostForecast) (forecast.HostWorkload, error) {
-	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures,
+	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt,
+		Health: politeness.HostHealth{ConsecutiveFailures: h.ConsecutiveFailures,
+			LearnedPace: politeness.LearnedPace{Delay: time.Duration(h.LearnedDelay)}},
 		VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))

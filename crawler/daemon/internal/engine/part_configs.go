@@ -29,7 +29,7 @@ import (
 // its policy can give a host, by itself or at the host's request.
 func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	p = p.WithDefaults()
-	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
+	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.MaxLearnedDelay, p.Delay)
 	for _, o := range p.HostOverrides {
 		if o.Delay != nil {
 			wait = max(wait, *o.Delay)

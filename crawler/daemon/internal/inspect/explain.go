@@ -446,7 +446,8 @@ func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit 
 func (q *Inspector) explainVisitAfterOthers(e *explainedURL, first api.ExplainedNextVisit) api.ExplainedNextVisit {
 	delay := time.Duration(0)
 	if e.hostReport != nil {
-		delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
+		delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay,
+			e.hostReport.LearnedDelay))
 	}
 	firstVisit := timecmp.Later(q.AsOf, first.NotBefore)
 	return api.ExplainedNextVisit{

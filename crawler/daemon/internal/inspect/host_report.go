@@ -48,10 +48,13 @@ func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []dec
 // newHostReport returns the report on a host without origins, from the stored state of the host.
 func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport {
 	stats := crawler.DecodeHostStats(h.EncodedStats)
+	health := stats.Health
+	health.ConsecutiveFailures = h.ConsecutiveFailures
 	return &HostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
 		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1),
-		RequiredDelay: api.Milliseconds(h.LostVisitDelay),
-		CrawlDelay:    api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
+		RequiredDelay: api.Milliseconds(h.LostVisitDelay), LearnedDelay: api.Milliseconds(health.LearnedPace.Delay),
+		BackoffReason: health.RestReason(), FailedPages: failedPages(&stats),
+		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
 		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()),
 		ObservedDelayCount:    stats.Gaps.Count(),
 		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
@@ -61,6 +64,16 @@ func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport
 			PagesWithheld: stats.PagesWithheld},
 		Override: q.Project.HostOverride(name),
 	}}
+}
+
+// failedPages returns the failed pages of a host.
+func failedPages(stats *crawler.HostStats) (pages []api.FailedPage) {
+	for _, page := range stats.Health.FailedPages {
+		if page.Status != 0 {
+			pages = append(pages, api.FailedPage{URL: plaintext.ReplaceControlChars(page.URL), Status: page.Status})
+		}
+	}
+	return pages
 }
 
 // The states of a host, from the one nearest to a visit to the one farthest from it.

@@ -243,13 +243,14 @@ func explainedHostLines(h *api.Host) []string {
 	if h == nil {
 		return []string{"not known yet"}
 	}
-	return []string{
+	lines := []string{
 		h.Host + " is " + hostStateText(h),
-		fmt.Sprintf("delay: declared %v, configured %v, required after the last request %v; slots %d, failures in a "+
-			"row %d",
-			inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay),
-			h.Slots, h.ConsecutiveFailures),
+		fmt.Sprintf("delay: %s; slots %d, failures in a row %d", hostDelaysText(h), h.Slots, h.ConsecutiveFailures),
 	}
+	if h.BackoffReason != "" {
+		lines = append(lines, h.BackoffReason)
+	}
+	return lines
 }
 
 // explainedNextVisitText returns the row "visit": when the crawl would visit the URL, and why.

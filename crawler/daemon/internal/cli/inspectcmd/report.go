@@ -240,12 +240,17 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	p.WriteTable(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
-		row("  delay", fmt.Sprintf("declared %v, configured %v, required after the last request %v",
-			inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
+		row("  delay", hostDelaysText(h))
 		row("  kept", fmt.Sprintf("least %v, median %v, of %d delays; %s", inspect.DelayText(h.MinObservedDelay),
 			inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount,
 			reporttext.DelayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
+		if h.BackoffReason != "" {
+			row("  rest", h.BackoffReason)
+		}
+		for _, page := range h.FailedPages {
+			row("  failed page", fmt.Sprintf("status %d, %s", page.Status, page.URL))
+		}
 		writeHostTotals(row, "  ", &h.HostTotals)
 		if !h.LastVisit.IsZero() {
 			row("  last", fmt.Sprintf("%s, status %d, address %s", inspect.FormatTime(h.LastVisit),
@@ -258,6 +263,17 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	p.WriteParkedReasons("Parked:", h.ParkedByRule, limit)
 	writeRefusalAndSessionIDCounts(&p, s)
 	return p.PrintTo(w)
+}
+
+// hostDelaysText lists the delays of a host: the learned one only if there is one.
+func hostDelaysText(h *api.Host) string {
+	learned := ""
+	if h.LearnedDelay > 0 {
+		learned = fmt.Sprintf("learned %v, ", inspect.DelayText(h.LearnedDelay))
+	}
+	return fmt.Sprintf("declared %v, configured %v, %srequired after the last request %v",
+		inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), learned,
+		inspect.DelayText(h.RequiredDelay))
 }
 
 // hostStateText returns the state of a host, with the end and the reason of a hold, or the time of the
