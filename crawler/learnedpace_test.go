@@ -1,8 +1,12 @@
 package crawler_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,6 +14,8 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A rateLimit refuses requests with 429 as a proxy does.
@@ -83,7 +89,7 @@ func TestLearnedPace(t *testing.T) {
 					}
 				}
 				took := time.Since(begin)
-				learned := crawler.DecodeHostStats(storedHost(t, store, "http://a.test").EncodedStats).Health.LearnedPace.Delay
+				learned := storedHostStats(t, store, "http://a.test").Health.LearnedPace.Delay
 				t.Logf("%d visits in %v: %d of the first refused, %d of the later %d; learned %v", len(web.Log()), took,
 					early, late, lateVisits, learned)
 				if late*20 > lateVisits {
@@ -91,6 +97,75 @@ func TestLearnedPace(t *testing.T) {
 				}
 				if best := time.Duration(tt.pages) * tt.required; took > best*8/5 {
 					t.Errorf("took %v, with the best pace %v", took, best)
+				}
+				checkPoliteness(t, web, time.Second)
+			})
+		})
+	}
+}
+
+// TestLearnedPaceIsKept: after the first 429, the pace that a crawl has learned holds for the crawl
+// itself after a kill, and for a later crawl of the host in the same process, in the next process,
+// and in one that resumes after a kill.
+func TestLearnedPaceIsKept(t *testing.T) {
+	for _, next := range []string{"itself, killed", "same process", "stopped", "killed"} {
+		t.Run(next, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				limit := &rateLimit{limit: 20, window: time.Minute, retryAfter: "5"}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: limit.answer})
+				dir, hosts := t.TempDir(), politeness.NewSharedHosts()
+				own, shared := filepath.Join(dir, "first.db"), filepath.Join(dir, "robots.db")
+				notes := openNotes(t, shared)
+				hostDue := &crawler.HostDueStore{Store: notes}
+				first := newStoreSharingCrawl(t, web, own, hosts, hostDue, numberedSeeds(40, "a.test", "x")...)
+				// Copy the files at the moment of a kill: when the refusal is acked.
+				ctx, stop := context.WithCancel(t.Context())
+				acked := make(chan [2]string, 1)
+				first.Hooks.Acked = func(a storage.Ack) {
+					if a.Outcome == storage.RetryAt {
+						acked <- [2]string{copyStoreFile(t, own), copyStoreFile(t, shared)}
+						stop()
+					}
+				}
+				if err := first.Run(ctx); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				copies := <-acked
+				refusal := web.Log()[len(web.Log())-1]
+				second := filepath.Join(dir, "second.db")
+				switch next {
+				case "itself, killed":
+					hosts, second = politeness.NewSharedHosts(), copies[0]
+					hostDue = &crawler.HostDueStore{Store: newMemoryStore()}
+				case "stopped":
+					if err := notes.Close(); err != nil {
+						t.Fatal(err)
+					}
+					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, shared)}
+				case "killed":
+					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, copies[1])}
+				}
+				time.Sleep(time.Hour) // the host may be visited, and no window is left
+				c := newStoreSharingCrawl(t, web, second, hosts, hostDue, numberedSeeds(10, "a.test", "y")...)
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				// After the Retry-After of 5 s, 21 requests have taken 26 s, so the pace is 1.5 s at first.
+				var gaps []time.Duration
+				log := web.Log()
+				for i := 1; i < len(log); i++ {
+					if log[i-1].Start.After(refusal.End) && !strings.HasSuffix(log[i-1].URL, "/robots.txt") {
+						gaps = append(gaps, log[i].Start.Sub(log[i-1].End))
+					}
+				}
+				if len(gaps) < 7 {
+					t.Fatalf("%d rests after the refusal", len(gaps))
+				}
+				for _, gap := range gaps[:7] {
+					if gap != 1500*time.Millisecond {
+						t.Errorf("rests %v, want the learned 1.5s", gaps[:7])
+						break
+					}
 				}
 				checkPoliteness(t, web, time.Second)
 			})

@@ -2,8 +2,10 @@ package project
 
 import (
 	"testing"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
 )
 
 func TestUserAgent(t *testing.T) {
@@ -22,14 +24,31 @@ func TestUserAgent(t *testing.T) {
 // configuration means the default.
 func TestZeroIsNone(t *testing.T) {
 	p := Default()
-	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
+	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Politeness.MaxLearnedDelay, p.Scope.MaxDepth = 0, 0, 0, 0
 	policy := p.PolitenessPolicy().WithDefaults()
-	if policy.Delay > 0 || policy.AdaptiveFactor > 0 {
-		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.AdaptiveFactor)
+	if policy.Delay > 0 || policy.AdaptiveFactor > 0 || policy.MaxLearnedDelay > 0 {
+		t.Errorf("delay %v, adaptive %v, max_learned_delay %v; want none",
+			policy.Delay, policy.AdaptiveFactor, policy.MaxLearnedDelay)
 	}
 	scope, err := p.ScopeConfig()
 	if err != nil || scope.MaxDepth >= 0 {
 		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
+	}
+}
+
+// TestBackoffFields: the fields of politeness.backoff are those of the policy, and their defaults are
+// the defaults of the policy.
+func TestBackoffFields(t *testing.T) {
+	p := Default()
+	policy, want := p.PolitenessPolicy(), politeness.Policy{}.WithDefaults()
+	if policy.InitialBackoff != want.InitialBackoff || policy.BackoffFactor != want.BackoffFactor ||
+		policy.MaxBackoff != want.MaxBackoff || policy.MaxLearnedDelay != want.MaxLearnedDelay {
+		t.Errorf("the defaults give %+v", policy)
+	}
+	p.Politeness.Backoff = BackoffPoliteness{Initial: Duration(time.Second), Factor: 3, Max: Duration(time.Minute)}
+	policy = p.PolitenessPolicy()
+	if policy.InitialBackoff != time.Second || policy.BackoffFactor != 3 || policy.MaxBackoff != time.Minute {
+		t.Errorf("the fields give %+v", policy)
 	}
 }
 
