@@ -139,8 +139,9 @@ type PermitRequest struct {
 	HostSlots int           // concurrent visits to the host, of all crawls together; 0 means 1
 	Delay     time.Duration // rest since the end of the last visit of any crawl
 	// LearnedPace is the pace that the crawl's store has for the host. The slower of it and of the
-	// one that this process knows applies.
-	LearnedPace LearnedPace
+	// one that this process knows applies, as far as its delay is no longer than MaxLearnedDelay.
+	LearnedPace     LearnedPace
+	MaxLearnedDelay time.Duration // 0 or less: no learned pace applies
 }
 
 // Reserve returns a permit for one visit to host if the Decision is to Proceed. Otherwise the
@@ -192,8 +193,9 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 	}
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
-	if p.learnedPace = slowerOf(p.learnedPace, req.LearnedPace); p.learnedPace.Delay > 0 {
-		req.Delay, slots = max(req.Delay, p.learnedPace.Delay), 1
+	p.learnedPace = slowerOf(p.learnedPace, req.LearnedPace)
+	if learned := p.learnedPace.AtMost(req.MaxLearnedDelay).Delay; learned > 0 {
+		req.Delay, slots = max(req.Delay, learned), 1
 	}
 	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)

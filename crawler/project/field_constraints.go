@@ -74,6 +74,7 @@ var numberFields = []numberField{
 	{"discover.max_links", 1, 1e6},
 	{"discover.max_sitemaps", 1, 1e6},
 	{"politeness.adaptive", 0, 1000},
+	{"politeness.backoff.factor", 1, 100},
 	{"politeness.concurrency", 1, 1000},
 	{"limits.workers", 1, 10_000},
 	{"limits.pages", 0, math.MaxInt32},
