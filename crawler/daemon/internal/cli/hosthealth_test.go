@@ -2,6 +2,8 @@ package cli
 
 import (
 	"net/http"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +13,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
 // TestHostHealth crawls a host of failing pages with the back-off of a project file. report and
-// explain show the back-off, the failed pages and the learned pace.
+// explain show the back-off, the failed pages and the learned pace, also after the crawl has moved
+// to Redis and back.
 func TestHostHealth(t *testing.T) {
 	t.Parallel()
 	site := crawltest.Site{Host: "ill.example", Pages: map[string]crawltest.PageFunc{
@@ -36,10 +40,38 @@ func TestHostHealth(t *testing.T) {
 		"rest         back-off, step 1: 3 different pages in a row failed, the last with status 500")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://ill.example/1").want(t, command.ExitDone,
 		"learned ", "back-off, step 1: 3 different pages")
-	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
-	host := decodeJSON[api.CrawlReport](t, r.stdout).Hosts[0]
+	host := reportedHost(t, v.DataDir())
 	if host.LearnedDelay <= 0 || host.LearnedDelay > api.Milliseconds(200*time.Millisecond) ||
 		len(host.FailedPages) != 3 || !strings.HasPrefix(host.BackoffReason, "back-off, step 1: ") {
 		t.Errorf("%+v", host)
 	}
+	if testing.Short() {
+		return // the rest needs Redis servers
+	}
+	redis := testfile.Write(t, "redis.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+
+		"seeds: ['http://ill.example/']\n"+daemontest.RedisField(redistest.StartClusterForTest(t, 3, 1), ""))
+	from := v.DataDir()
+	for _, to := range []struct {
+		name   string
+		config []string
+	}{{"redis", []string{"-c", redis}}, {"files", nil}} {
+		export := runCommand(t, "frontier", "export", "--data", from)
+		export.want(t, command.ExitDone)
+		from = filepath.Join(v.Dir, to.name)
+		runCommandWithStdin(t, export.stdout, append([]string{"frontier", "import", "--data", from}, to.config...)...).
+			want(t, command.ExitDone)
+		if moved := reportedHost(t, from); !reflect.DeepEqual(moved, host) {
+			t.Errorf("after the move to %s: %+v, before %+v", to.name, moved, host)
+		}
+	}
+}
+
+// reportedHost returns the health of the only host in a data directory, as it is reported.
+func reportedHost(t *testing.T, dataDir string) api.Host {
+	t.Helper()
+	r := runCommand(t, "report", "--data", dataDir, "--format=json")
+	r.want(t, command.ExitDone)
+	h := decodeJSON[api.CrawlReport](t, r.stdout).Hosts[0]
+	return api.Host{Host: h.Host, LearnedDelay: h.LearnedDelay, BackoffReason: h.BackoffReason,
+		FailedPages: h.FailedPages, ConsecutiveFailures: h.ConsecutiveFailures}
 }
