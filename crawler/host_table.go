@@ -206,8 +206,10 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 	if err != nil {
 		delay = v.Lease.HostState.LostVisitDelay
 	}
+	// A lease may bring a visit to robots.txt, which has no failed attempts.
+	failedBefore := v.Lease.FailedAttempts > 0 && v.URL() == v.Lease.URL
 	visit := politeness.FinishedVisit{
-		Host: origin.Host(), Page: v.URL().String(), PageFailedBefore: v.Lease.FailedAttempts > 0,
+		Host: origin.Host(), Page: v.URL().String(), PageFailedBefore: failedBefore,
 		Start: v.Start, End: v.End, Status: v.Status(), CrawlDelay: delay,
 		Inconclusive: v.interrupted || v.wasNeverSent(),
 	}
@@ -216,10 +218,16 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 		visit.RetryAfter = v.Response.RetryAfter(v.End)
 		bytes = v.BodyLen()
 	}
+	// Set the rest, and store what must survive this process.
 	host, learned := ms.setNextVisit(v, policy, visit, bytes)
 	err = errors.Join(err, ms.hostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host),
 		ms.hostDueStore.saveLearnedDelay(commitContext(ctx), origin.Host(), learned))
 	ms.countVisit(v, delay, policy.Delay)
+	// Log what slows the host down for long.
+	if learned.after > learned.before {
+		ms.log.Info("the host asks for fewer requests: its delay is longer now", "host", origin.Host(),
+			"status", v.Status(), "delay", learned.after.Round(time.Millisecond))
+	}
 	if why := suspendReason(policy, visit); why != "" {
 		ms.log.Warn("host suspended: "+why, "host", origin.Host(), "until", host.Due)
 		err = errors.Join(err, ms.suspendHost(commitContext(ctx), origin, host.Due))
