@@ -97,7 +97,7 @@ func appendHealth(b []byte, h *politeness.HostHealth) []byte {
 		throttled = 1
 	}
 	for _, n := range []int64{int64(h.FailuresByRow), int64(h.PagesInRow), int64(h.LastFailureStatus),
-		int64(p.Delay), int64(p.AnswersAtDelay), unixNano(p.WindowStart), unixNano(p.WindowEnd),
+		int64(p.Delay), int64(p.AnswersAtDelay), unixNano(p.WindowStart), unixNano(p.LastAnswer),
 		int64(p.WindowAnswers), throttled} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
@@ -117,7 +117,7 @@ func readHealth(r *binaryrecord.Reader, h *politeness.HostHealth) {
 	h.FailuresByRow, h.PagesInRow, h.LastFailureStatus = int(r.Int64()), int(r.Int64()), int(r.Int64())
 	p := &h.LearnedPace
 	p.Delay, p.AnswersAtDelay = readDuration(r), int(r.Int64())
-	p.WindowStart, p.WindowEnd, p.WindowAnswers, p.Throttled = readTime(r), readTime(r), int(r.Int64()), r.Int64() > 0
+	p.WindowStart, p.LastAnswer, p.WindowAnswers, p.Throttled = readTime(r), readTime(r), int(r.Int64()), r.Int64() > 0
 	n := r.Int64()
 	if n > politeness.MaxFailedPages {
 		r.MarkDamaged()

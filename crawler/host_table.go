@@ -485,7 +485,7 @@ func (r *HostDueStore) applyLearnedDelay(ctx context.Context, limiter *politenes
 		return err
 	}
 	if d, err := time.ParseDuration(string(note)); err == nil && d > 0 {
-		limiter.SlowDown(now, httpOrigin.Host(), politeness.LearnedPace{Delay: d})
+		limiter.SlowDown(now, httpOrigin.Host(), d)
 	}
 	return nil
 }

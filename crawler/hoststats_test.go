@@ -29,7 +29,7 @@ func TestHostStats(t *testing.T) {
 	}
 	full.Health = politeness.HostHealth{FailuresByRow: math.MaxInt, PagesInRow: math.MaxInt, LastFailureStatus: 999,
 		LearnedPace: politeness.LearnedPace{Delay: math.MaxInt64, AnswersAtDelay: math.MaxInt,
-			WindowStart: time.Unix(0, math.MaxInt64).UTC(), WindowEnd: time.Unix(0, math.MaxInt64).UTC(),
+			WindowStart: time.Unix(0, math.MaxInt64).UTC(), LastAnswer: time.Unix(0, math.MaxInt64).UTC(),
 			WindowAnswers: math.MaxInt, Throttled: true}}
 	for i := range full.Health.FailedPages {
 		full.Health.FailedPages[i] = politeness.FailedPage{

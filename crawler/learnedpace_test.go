@@ -172,3 +172,44 @@ func TestLearnedPaceIsKept(t *testing.T) {
 		})
 	}
 }
+
+// TestLearnedPaceOfTwoProcesses: two crawlers of one store, each with a Limiter of its own, learn one
+// pace, because each lease brings what the other has learned.
+func TestLearnedPaceOfTwoProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := &rateLimit{limit: 20, window: time.Minute, retryAfter: "5", countRefused: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: limit.answer})
+		store := newMemoryStore()
+		crawls := []*crawler.Crawler{newCrawl(t, web, store, numberedSeeds(600, "a.test", "x")...),
+			newCrawl(t, web, store)}
+		begin := time.Now()
+		ended := make(chan error)
+		for _, c := range crawls {
+			go func() { ended <- c.Run(t.Context()) }()
+		}
+		for range crawls {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		visits, refused := 0, 0
+		for _, x := range web.Log() {
+			if x.Start.Sub(begin) > 5*time.Minute {
+				visits++
+				if x.Status == http.StatusTooManyRequests {
+					refused++
+				}
+			}
+		}
+		for i, c := range crawls {
+			if n := c.Stats().Pages; n < 100 {
+				t.Errorf("crawler %d visited %d pages: the test has lost its point", i, n)
+			}
+		}
+		t.Logf("%d of %d visits after 5 minutes were refused, in %v", refused, visits, time.Since(begin))
+		if refused*20 > visits {
+			t.Errorf("%d of %d visits after 5 minutes were refused", refused, visits)
+		}
+		checkPoliteness(t, web, time.Second)
+	})
+}

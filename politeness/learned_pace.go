@@ -11,13 +11,13 @@ type LearnedPace struct {
 	Delay time.Duration // shortest rest after a visit; 0: nothing learned
 	// AnswersAtDelay counts the accepted requests since Delay last changed.
 	AnswersAtDelay int
-	// WindowStart, WindowEnd and WindowAnswers describe the accepted requests since the host last
-	// became willing to answer: the start of the first, the end of the last, and how many there
-	// were. So many requests, over the time from WindowStart to the end of the refusals that follow,
-	// are known to be too many.
-	WindowStart, WindowEnd time.Time
-	WindowAnswers          int
-	Throttled              bool // the last answer was 429 or 503
+	// WindowStart and WindowAnswers describe the accepted requests since the host last became
+	// willing to answer: the start of the first, and how many there were. So many requests, over
+	// the time from WindowStart to the end of the refusals that follow, are known to be too many.
+	WindowStart   time.Time
+	WindowAnswers int
+	LastAnswer    time.Time // end of the last answer
+	Throttled     bool      // the last answer was 429 or 503
 }
 
 const (
@@ -68,7 +68,7 @@ func (l LearnedPace) afterRefusal(v FinishedVisit, delay, limit time.Duration) L
 		}
 	}
 	l.Delay = max(before, min(l.Delay, limit))
-	l.Throttled, l.AnswersAtDelay = true, 0
+	l.Throttled, l.AnswersAtDelay, l.LastAnswer = true, 0, v.End
 	return l
 }
 
@@ -77,10 +77,10 @@ func (l LearnedPace) afterRefusal(v FinishedVisit, delay, limit time.Duration) L
 func (l LearnedPace) afterAnswer(v FinishedVisit, delay, limit time.Duration) LearnedPace {
 	// A request after a back-off, or after a longer pause, begins a new window.
 	if l.Throttled || l.WindowAnswers == 0 || v.Health.ConsecutiveFailures > 0 ||
-		v.Start.Sub(l.WindowEnd) > maxWindowPause {
+		v.Start.Sub(l.LastAnswer) > maxWindowPause {
 		l.WindowStart, l.WindowAnswers, l.Throttled = v.Start, 0, false
 	}
-	l.WindowEnd = v.End
+	l.LastAnswer = v.End
 	l.WindowAnswers++
 	if l.Delay == 0 {
 		return l
@@ -100,9 +100,15 @@ func (l LearnedPace) AtMost(limit time.Duration) LearnedPace {
 	return l
 }
 
-// slowerOf returns the slower of two paces of a host, which different crawls have learned.
-func slowerOf(a, b LearnedPace) LearnedPace {
-	if b.Delay > a.Delay || a.WindowAnswers == 0 && b.Delay == a.Delay {
+// newerOf returns the newer of two paces of a host, which different crawls or processes have
+// learned. If the age of one is unknown, the slower one counts.
+func newerOf(a, b LearnedPace) LearnedPace {
+	switch {
+	case a.LastAnswer.IsZero() || b.LastAnswer.IsZero():
+		if b.Delay > a.Delay || b.Delay == a.Delay && a.LastAnswer.IsZero() {
+			return b
+		}
+	case b.LastAnswer.After(a.LastAnswer):
 		return b
 	}
 	return a

@@ -82,8 +82,8 @@ func TestLearnedPace(t *testing.T) {
 func TestLearnedPaceIsShared(t *testing.T) {
 	hosts := politeness.NewSharedHosts()
 	first, second := hosts.NewLimiter(politeness.LimiterConfig{}), hosts.NewLimiter(politeness.LimiterConfig{})
-	second.SlowDown(noon, "a.test", politeness.LearnedPace{Delay: 3 * sec})
-	second.SlowDown(noon, "a.test", politeness.LearnedPace{Delay: 2 * sec}) // the slower one counts
+	second.SlowDown(noon, "a.test", 3*sec)
+	second.SlowDown(noon, "a.test", 2*sec) // the slower one counts
 	if got := first.LearnedPace("a.test").Delay; got != 3*sec {
 		t.Errorf("the other crawl knows %v", got)
 	}

@@ -138,8 +138,8 @@ type PermitRequest struct {
 	NotBefore time.Time     // due time of the host in the crawl's store
 	HostSlots int           // concurrent visits to the host, of all crawls together; 0 means 1
 	Delay     time.Duration // rest since the end of the last visit of any crawl
-	// LearnedPace is the pace that the crawl's store has for the host. The slower of it and of the
-	// one that this process knows applies, as far as its delay is no longer than MaxLearnedDelay.
+	// LearnedPace is the pace that the crawl's store has for the host. The newer of it and of the one
+	// that this process knows applies, as far as its delay is no longer than MaxLearnedDelay.
 	LearnedPace     LearnedPace
 	MaxLearnedDelay time.Duration // 0 or less: no learned pace applies
 }
@@ -193,7 +193,7 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 	}
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
-	p.learnedPace = slowerOf(p.learnedPace, req.LearnedPace)
+	p.learnedPace = newerOf(p.learnedPace, req.LearnedPace)
 	if learned := p.learnedPace.AtMost(req.MaxLearnedDelay).Delay; learned > 0 {
 		req.Delay, slots = max(req.Delay, learned), 1
 	}

@@ -153,13 +153,13 @@ func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time)
 	p.postponeAndGrantSlots(now)
 }
 
-// SlowDown takes into account a pace that another process has learned of host. It makes no visit
+// SlowDown takes into account a delay that another process has learned of host. It makes no visit
 // earlier.
-func (l *Limiter) SlowDown(now time.Time, host string, pace LearnedPace) {
+func (l *Limiter) SlowDown(now time.Time, host string, learned time.Duration) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	p := l.sharedHosts.getOrCreateHost(now, host)
-	p.learnedPace = slowerOf(p.learnedPace, pace)
+	p.learnedPace = newerOf(p.learnedPace, LearnedPace{Delay: learned})
 }
 
 // LeaveSharedHosts removes the crawl from all waitlists and its requirements from all hosts, so
