@@ -245,18 +245,16 @@ func (ms *hostTable) setNextVisit(v *Visit, policy politeness.Policy, visit poli
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.hosts[v.Lease.URL.Origin().Host()]
-	// The limiter knows what the visits of other crawls have taught.
 	visit.Health = m.Health
 	visit.Health.ConsecutiveFailures = m.state.ConsecutiveFailures
-	visit.Health.LearnedPace = ms.limiter.LearnedPace(visit.Host)
-	next := policy.NextVisit(visit)
+	// The limiter knows what the visits of other crawls have taught.
+	next, before := ms.limiter.EndVisit(policy, visit, bytes)
 	v.NextVisit, v.DelayReason = next, policy.DelayReason(visit, next)
-	ms.limiter.SetNextVisitAndCountBytes(visit.Host, next, bytes)
 	due := timecmp.Later(m.state.Due, next.Due) // a concurrent visit may require a longer rest
 	m.state.Due, m.state.LostVisitDelay, m.state.Slots, m.state.ConsecutiveFailures =
 		due, due.Sub(v.End), next.HostSlots, next.Health.ConsecutiveFailures
 	m.Health, m.Health.ConsecutiveFailures = next.Health, 0
-	return m.state, delayChange{visit.Health.LearnedPace.Delay, next.Health.LearnedPace.Delay}
+	return m.state, delayChange{before.Delay, next.Health.LearnedPace.Delay}
 }
 
 // learnedPaceOf returns the pace that this crawl has learned of l's host.

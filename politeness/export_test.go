@@ -25,3 +25,10 @@ func (l *Limiter) AddrCounts() (addresses, hosts int) {
 	defer l.unlockAndWakeOtherCrawls()
 	return len(l.sharedHosts.throttlesByAddr), len(l.sharedHosts.lastAddrByHost)
 }
+
+// LearnedPace returns the pace that the crawls of this process have learned of host.
+func (l *Limiter) LearnedPace(host string) LearnedPace {
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
+	return l.sharedHosts.throttlesByHost[host].learnedPace
+}

@@ -45,7 +45,7 @@ func (l LearnedPace) afterVisit(v FinishedVisit, delay, limit time.Duration) Lea
 	case v.Status == http.StatusTooManyRequests, v.Status == http.StatusServiceUnavailable:
 		return l.afterRefusal(v, delay, limit)
 	}
-	return l.afterAnswer(v, delay, limit)
+	return l.afterAnswer(v, delay)
 }
 
 // afterRefusal makes the pace slower. The first of consecutive refusals makes the required delay
@@ -55,6 +55,9 @@ func (l LearnedPace) afterVisit(v FinishedVisit, delay, limit time.Duration) Lea
 // end of a maintenance.
 func (l LearnedPace) afterRefusal(v FinishedVisit, delay, limit time.Duration) LearnedPace {
 	before, base := l.Delay, max(delay, minLearnedDelay)
+	if !l.Throttled && v.Start.Sub(l.LastAnswer) > maxWindowPause {
+		l.WindowAnswers = 0 // the time of the pause is not one that the host needs for the requests
+	}
 	if !l.Throttled {
 		l.Delay = max(before/4*5, base/2*3) // divided first: without overflow
 	}
@@ -73,8 +76,9 @@ func (l LearnedPace) afterRefusal(v FinishedVisit, delay, limit time.Duration) L
 }
 
 // afterAnswer counts an accepted request, and makes the pace faster after answersUntilFaster of
-// them. A learned delay that is no longer than the required one is forgotten.
-func (l LearnedPace) afterAnswer(v FinishedVisit, delay, limit time.Duration) LearnedPace {
+// them. A learned delay that is no longer than the required one is forgotten. One above the crawl's
+// maximum stays: another crawl of the host may obey it.
+func (l LearnedPace) afterAnswer(v FinishedVisit, delay time.Duration) LearnedPace {
 	// A request after a back-off, or after a longer pause, begins a new window.
 	if l.Throttled || l.WindowAnswers == 0 || v.Health.ConsecutiveFailures > 0 ||
 		v.Start.Sub(l.LastAnswer) > maxWindowPause {
@@ -88,7 +92,7 @@ func (l LearnedPace) afterAnswer(v FinishedVisit, delay, limit time.Duration) Le
 	if l.AnswersAtDelay++; l.AnswersAtDelay >= answersUntilFaster {
 		l.Delay, l.AnswersAtDelay = l.Delay-l.Delay/fasterPart, 0
 	}
-	if l.Delay = min(l.Delay, limit); l.Delay <= max(delay, minLearnedDelay) {
+	if l.Delay <= max(delay, minLearnedDelay) {
 		l.Delay, l.AnswersAtDelay = 0, 0
 	}
 	return l

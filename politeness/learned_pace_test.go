@@ -102,3 +102,49 @@ func TestLearnedPaceIsShared(t *testing.T) {
 		first.ReleaseUnused(noon.Add(tt.want), permit)
 	}
 }
+
+// TestPauseTeachesNothing: a 429 after a pause says nothing about the time that the requests before
+// the pause need.
+func TestPauseTeachesNothing(t *testing.T) {
+	var health politeness.HostHealth
+	now := noon
+	for range 20 {
+		next := politeness.Policy{}.NextVisit(politeness.FinishedVisit{Start: now, End: now, Status: 200, Health: health})
+		health, now = next.Health, next.Due
+	}
+	now = now.Add(time.Hour)
+	health = politeness.Policy{}.NextVisit(politeness.FinishedVisit{Start: now, End: now, Status: 429,
+		Health: health}).Health
+	if got, want := health.LearnedPace.Delay, 1500*time.Millisecond; got != want {
+		t.Errorf("learned %v, want %v", got, want)
+	}
+}
+
+// TestVisitsOfTwoCrawlsEndTogether: the visit that ends last keeps what the other has taught, and a
+// crawl with a lower maximum does not shorten the delay of others.
+func TestVisitsOfTwoCrawlsEndTogether(t *testing.T) {
+	hosts := politeness.NewSharedHosts()
+	policies := []politeness.Policy{{Delay: sec, JitterFunc: noJitter},
+		{Delay: sec, MaxLearnedDelay: 1200 * time.Millisecond, JitterFunc: noJitter}}
+	limiters := make([]*politeness.Limiter, len(policies))
+	for i := range policies {
+		limiters[i] = hosts.NewLimiter(politeness.LimiterConfig{})
+		if _, d := limiters[i].Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon,
+			HostSlots: len(policies)}); d.Action != decorum.Proceed {
+			t.Fatal(d)
+		}
+	}
+	visit := politeness.FinishedVisit{Host: "a.test", Start: noon, End: noon, Status: 429}
+	if _, before := limiters[0].EndVisit(policies[0], visit, 0); before.Delay != 0 {
+		t.Errorf("learned %v before", before.Delay)
+	}
+	visit.Status = 200
+	next, before := limiters[1].EndVisit(policies[1], visit, 0)
+	const want = 1500 * time.Millisecond
+	if got := limiters[0].LearnedPace("a.test").Delay; got != want || before.Delay != want {
+		t.Errorf("learned %v, before the last visit %v, want %v", got, before.Delay, want)
+	}
+	if next.Delay != policies[1].MaxLearnedDelay {
+		t.Errorf("the second crawl rests %v, want its maximum %v", next.Delay, policies[1].MaxLearnedDelay)
+	}
+}

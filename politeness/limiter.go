@@ -303,23 +303,30 @@ func (l *Limiter) endPermit(g *issuedPermit) bool {
 	return true
 }
 
-// LearnedPace returns the pace that the crawls of this process have learned of host.
-func (l *Limiter) LearnedPace(host string) LearnedPace {
+// EndVisit ends a visit as SetNextVisitAndCountBytes does, with the rest and the health that policy
+// computes from v. The learned pace before v is the one that the crawls of this process share, whatever
+// v.Health has: visits of several crawls may end together. It returns that pace, too.
+func (l *Limiter) EndVisit(policy Policy, v FinishedVisit, bytes int) (next NextVisit, before LearnedPace) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	if p := l.sharedHosts.throttlesByHost[host]; p != nil {
-		return p.learnedPace
-	}
-	return LearnedPace{}
+	v.Health.LearnedPace = l.sharedHosts.getOrCreateHost(v.End, v.Host).learnedPace
+	next = policy.NextVisit(v)
+	l.setNextVisitLocked(v.Host, next, bytes)
+	return next, v.Health.LearnedPace
 }
 
 // SetNextVisitAndCountBytes ends a visit: it sets the host's rest to next, unless another visit has
 // set a longer one, remembers the learned pace, frees the host's slot, and charges bytes to the
 // crawl's byte rate. The rest is counted from the end of the visit, not from its start (DELAY-12).
 func (l *Limiter) SetNextVisitAndCountBytes(host string, next NextVisit, bytes int) {
-	end := next.Due.Add(-next.Delay)
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
+	l.setNextVisitLocked(host, next, bytes)
+}
+
+// setNextVisitLocked implements SetNextVisitAndCountBytes. The caller holds SharedHosts.mu.
+func (l *Limiter) setNextVisitLocked(host string, next NextVisit, bytes int) {
+	end := next.Due.Add(-next.Delay)
 	if l.byteRateLimiter != nil {
 		// One reservation cannot exceed the burst.
 		for remaining := bytes; remaining > 0; remaining -= l.byteRateLimiter.Burst() {
