@@ -109,7 +109,8 @@ func TestPauseTeachesNothing(t *testing.T) {
 	var health politeness.HostHealth
 	now := noon
 	for range 20 {
-		next := politeness.Policy{}.NextVisit(politeness.FinishedVisit{Start: now, End: now, Status: 200, Health: health})
+		next := politeness.Policy{}.NextVisit(politeness.FinishedVisit{Start: now, End: now, Status: 200,
+			Health: health})
 		health, now = next.Health, next.Due
 	}
 	now = now.Add(time.Hour)
