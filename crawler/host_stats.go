@@ -96,7 +96,8 @@ func appendHealth(b []byte, h *politeness.HostHealth) []byte {
 	if p.Throttled {
 		throttled = 1
 	}
-	for _, n := range []int64{int64(h.FailuresByRow), int64(h.PagesInRow), int64(h.LastFailureStatus),
+	for _, n := range []int64{int64(h.FailuresByRow), int64(h.PagesInRow), int64(h.AnsweredPages),
+		int64(h.LastFailureStatus),
 		int64(p.Delay), int64(p.AnswersAtDelay), unixNano(p.WindowStart), unixNano(p.LastAnswer),
 		int64(p.WindowAnswers), throttled} {
 		b = binary.AppendUvarint(b, uint64(n))
@@ -114,7 +115,8 @@ func appendHealth(b []byte, h *politeness.HostHealth) []byte {
 
 // readHealth reads what appendHealth wrote.
 func readHealth(r *binaryrecord.Reader, h *politeness.HostHealth) {
-	h.FailuresByRow, h.PagesInRow, h.LastFailureStatus = int(r.Int64()), int(r.Int64()), int(r.Int64())
+	h.FailuresByRow, h.PagesInRow, h.AnsweredPages = int(r.Int64()), int(r.Int64()), int(r.Int64())
+	h.LastFailureStatus = int(r.Int64())
 	p := &h.LearnedPace
 	p.Delay, p.AnswersAtDelay = readDuration(r), int(r.Int64())
 	p.WindowStart, p.LastAnswer, p.WindowAnswers, p.Throttled = readTime(r), readTime(r), int(r.Int64()), r.Int64() > 0

@@ -27,7 +27,8 @@ func TestHostStats(t *testing.T) {
 	for i := range full.Gaps.counts {
 		full.Gaps.counts[i] = math.MaxUint32
 	}
-	full.Health = politeness.HostHealth{FailuresByRow: math.MaxInt, PagesInRow: math.MaxInt, LastFailureStatus: 999,
+	full.Health = politeness.HostHealth{FailuresByRow: math.MaxInt, PagesInRow: math.MaxInt,
+		AnsweredPages: math.MaxInt, LastFailureStatus: 999,
 		LearnedPace: politeness.LearnedPace{Delay: math.MaxInt64, AnswersAtDelay: math.MaxInt,
 			WindowStart: time.Unix(0, math.MaxInt64).UTC(), LastAnswer: time.Unix(0, math.MaxInt64).UTC(),
 			WindowAnswers: math.MaxInt, Throttled: true}}

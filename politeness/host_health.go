@@ -24,6 +24,14 @@ const (
 // pagesUntilHost is how many different pages in a row must fail before their host counts as failing.
 const pagesUntilHost = 3
 
+// maxStepsByRow is how many steps of back-off a row of failed pages causes while it has at most twice as
+// many pages as the host has answered before: a part of a site that fails, such as a broken folder,
+// does not stop the rest of it. A longer row counts without this limit. maxAnsweredPages bounds the count.
+const (
+	maxStepsByRow    = 4
+	maxAnsweredPages = 1000
+)
+
 // answerScopes is the table of all statuses: the first row that contains a status counts. The table
 // in docs/crawling.md has the same rows, in columns answer, of and consequence.
 var answerScopes = []struct {
@@ -69,6 +77,8 @@ type HostHealth struct {
 	FailuresByRow int
 	// PagesInRow counts the different pages that have failed in a row with ScopePageUntilRepeated.
 	PagesInRow int
+	// AnsweredPages counts answers with ScopePage, at most maxAnsweredPages.
+	AnsweredPages int
 	// LastFailureStatus is the status of the failure that the last step of the back-off is due to;
 	// 0: no answer came.
 	LastFailureStatus int
@@ -100,6 +110,7 @@ func (h HostHealth) afterVisit(v FinishedVisit, maxFailures int) HostHealth {
 	}
 	h.ConsecutiveFailures = max(h.ConsecutiveFailures-h.FailuresByRow-1, 0)
 	h.FailuresByRow, h.PagesInRow = 0, 0
+	h.AnsweredPages = min(h.AnsweredPages+1, maxAnsweredPages)
 	if h.ConsecutiveFailures == 0 {
 		h.LastFailureStatus = 0
 	}
@@ -128,7 +139,7 @@ func (h HostHealth) afterFailedPage(v FinishedVisit, maxFailures int) HostHealth
 		return h
 	}
 	h.PagesInRow++
-	if h.PagesInRow < pagesUntilHost {
+	if h.PagesInRow < pagesUntilHost || h.FailuresByRow >= maxStepsByRow && h.PagesInRow <= 2*h.AnsweredPages {
 		return h
 	}
 	before := h.ConsecutiveFailures
