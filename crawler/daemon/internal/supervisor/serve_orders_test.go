@@ -25,7 +25,7 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	f.start(true)
 	f.WaitForState("a", api.StateRunning)
 	blockingDir := filepath.Join(f.WebFixture.DataDir(), datadir.DaemonStateFile+".new")
-	if err := os.Mkdir(blockingDir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(blockingDir, "not empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil ||
@@ -36,7 +36,7 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	if err := f.ControlProject(t.Context(), "a", api.ActionResume); err == nil {
 		t.Error("it continues, and would not after a restart")
 	}
-	if err := os.Remove(blockingDir); err != nil {
+	if err := os.RemoveAll(blockingDir); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err != nil { // again: now it can be recorded
