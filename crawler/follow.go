@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/storage"
@@ -38,36 +39,76 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 	if !v.OK() {
 		return nil, nil
 	}
-	page := v.PageScanResult()
+	// Find the links, and which of them the crawl follows.
+	page, found := v.PageScanResult(), linksInHeaderAndPage(v)
+	p.countIfNeedsRendering(v)
+	follow, canonical := p.settings.FollowedLinkKinds, v.CanonicalURL()
+	follow.Images = follow.Images && !p.content.forbidsImagesForPurposes(v)
+	isFollowed := func(l *extract.Link, kind extract.LinkKind) bool {
+		return l.IsFeed && !follow.NoFeeds || follow.includesKind(kind) ||
+			!follow.NoCanonical && l.URL == canonical && canonical != v.URL()
+	}
 	meta := !p.settings.IgnoreNoFollow // whether nofollow in the page and its header counts
-	if meta && page.RobotsDirectivesFor(p.settings.ProductToken, v.Response.Header).NoFollow {
+	noLinks := meta && page.RobotsDirectivesFor(p.settings.ProductToken, v.Response.Header).NoFollow
+	// Collect them, and count those that are left for nofollow alone.
+	links := make([]LinkToVisit, 0, len(found))
+	for i := range found {
+		l := &found[i]
+		switch {
+		case meta && (noLinks || l.NoFollow() || !isFollowed(l, l.FollowableKind)):
+			if isFollowed(l, l.Kind) {
+				p.countNoFollowLink(v, l.URL, noLinks)
+			}
+		case l.IsFeed && !follow.NoFeeds:
+			links = append(links, LinkToVisit{URL: l.URL,
+				CallbackData: []byte(announcedFeedContext), isFeedOrFeedEntry: true})
+		case isFollowed(l, l.Kind):
+			links = append(links, LinkToVisit{URL: l.URL})
+		}
+	}
+	if noLinks {
 		return nil, nil
 	}
-	var found []extract.Link
-	if page != nil {
+	return append(links, p.extractFeedLinks(v)...), nil
+}
+
+// linksInHeaderAndPage returns the links in the header of the answer, then those in the page.
+func linksInHeaderAndPage(v *Visit) (found []extract.Link) {
+	if page := v.PageScanResult(); page != nil {
 		found = page.Links
 	}
 	if header := v.HeaderScanResult(); header != nil && len(header.Links) > 0 { // seldom
 		found = slices.Concat(header.Links, found)
 	}
-	follow, canonical := p.settings.FollowedLinkKinds, v.CanonicalURL()
-	follow.Images = follow.Images && !p.content.forbidsImagesForPurposes(v)
-	links := make([]LinkToVisit, 0, len(found))
-	for _, l := range found {
-		kind := l.Kind
-		if meta {
-			kind = l.FollowableKind
-		}
-		switch {
-		case meta && l.NoFollow():
-		case l.IsFeed && !follow.NoFeeds:
-			links = append(links, LinkToVisit{URL: l.URL,
-				CallbackData: []byte(announcedFeedContext), isFeedOrFeedEntry: true})
-		case follow.includesKind(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
-			links = append(links, LinkToVisit{URL: l.URL})
-		}
+	return found
+}
+
+// countNoFollowLink counts a link that is left because its page asks so, on the first visit of the page.
+func (p *pageHandler) countNoFollowLink(v *Visit, u decorum.URL, isWholePage bool) {
+	if v.IsRevisit() {
+		return
 	}
-	return append(links, p.extractFeedLinks(v)...), nil
+	why := "the links have rel=nofollow, ugc or sponsored"
+	if isWholePage {
+		why = "pages ask robots not to follow their links, by a meta element or X-Robots-Tag"
+	}
+	e := storage.Entry{URL: u, Source: storage.SourceLink, Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
+	if p.frontier.CountNoFollowLink(e, why) {
+		p.counters.count(func(s *Stats) { s.NoFollowLinks++ })
+	}
+}
+
+// countIfNeedsRendering counts a page without links that its scripts would fill, on its first visit.
+func (p *pageHandler) countIfNeedsRendering(v *Visit) {
+	isLink := func(l extract.Link) bool { return l.Kind < extract.Canonical }
+	page := v.PageScanResult()
+	if page == nil || v.IsRevisit() || slices.ContainsFunc(page.Links, isLink) {
+		return
+	}
+	if mountPoint := extract.MountPoint(v.Response.Body); mountPoint != "" {
+		p.frontier.CountUnrenderedPage(v.URL(), mountPoint)
+		p.counters.count(func(s *Stats) { s.PagesToRender++ })
+	}
 }
 
 // announcedFeedContext is the CallbackData of an entry with storage.SourceFeed that a page

@@ -153,6 +153,10 @@ func TestNoFollow(t *testing.T) {
 						t.Errorf("%s visited: %v, want %v", path, got, want)
 					}
 				}
+				// /by-rel, /de, /one.png, /by-meta and /by-header
+				if n, want := c.Stats().NoFollowLinks, map[bool]int64{false: 5}[ignore]; n != want {
+					t.Errorf("%d links were counted as left for nofollow, want %d", n, want)
+				}
 			})
 		})
 	}

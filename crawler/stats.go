@@ -34,6 +34,10 @@ type Stats struct {
 	NonCanonical    int64 // those that name another URL as canonical
 	DuplicateBodies int64 // those whose body another URL had, among the last 50,000 bodies or more
 
+	// Of pages that LinksToFollow has read on their first visit:
+	NoFollowLinks int64 // links that it left because the page asks robots not to follow them
+	PagesToRender int64 // pages without links that scripts would fill: see extract.MountPoint
+
 	// Why no visit of this process may begin now, except a probe of the network; empty if visits
 	// may begin. And how many visits a busy machine allows at a time; 0 means no such limit.
 	MachinePauseReason      string

@@ -72,6 +72,7 @@ type Frontier struct {
 	httpsUpgrades     httpsUpgradeTracker    // origins that have moved to https
 	refusals          refusalCounter         // counts what Discover refused
 	sessionIDRemovals refusalCounter         // counts URLs that lost a session ID
+	notFollowed       refusalCounter         // counts nofollow links, and pages that need rendering
 }
 
 // New returns a Frontier that keeps its URLs in store.
@@ -90,6 +91,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 		httpsUpgrades:     httpsUpgradeTracker{notes: store, scope: cfg.Scope},
 		refusals:          refusalCounter{noteKey: refusalsNoteKey, onRefused: cfg.OnRefused},
 		sessionIDRemovals: refusalCounter{noteKey: sessionIDsNoteKey},
+		notFollowed:       refusalCounter{noteKey: notFollowedNoteKey},
 	}
 	f.hosts = hostCountLimiter{store: store, scope: cfg.Scope, isMemoryLow: cfg.IsMemoryLow, refusals: &f.refusals,
 		recentlyAdmitted: newBoundedTextSet(maxRecentHosts)}

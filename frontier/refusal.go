@@ -36,6 +36,9 @@ const (
 	LowMemory          RefusalReason = "memory"       // Config.IsMemoryLow
 
 	SessionID RefusalReason = "session_id" // not a refusal: the id was removed from the URL
+
+	NoFollow       RefusalReason = "nofollow"        // not a refusal: see Frontier.CountNoFollowLink
+	NeedsRendering RefusalReason = "needs_rendering" // not a refusal: see Frontier.CountUnrenderedPage
 )
 
 // A Refusal says why a URL does not belong to a crawl. It is the cause of an error of Kind

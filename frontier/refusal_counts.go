@@ -16,10 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// The notes of the crawl that count, over all runs, refused URLs, and URLs that lost a session ID.
+// The notes of the crawl that count, over all runs, refused URLs, URLs that lost a session ID, and links
+// and pages that were not followed.
 const (
-	refusalsNoteKey   = "refused"
-	sessionIDsNoteKey = "cleaned"
+	refusalsNoteKey    = "refused"
+	sessionIDsNoteKey  = "cleaned"
+	notFollowedNoteKey = "not followed"
 )
 
 // Bounds of the counts: beyond maxRefusalCounts, refusals are counted together without host and
@@ -126,10 +128,33 @@ func (s *refusalCounter) countsByReason() map[RefusalReason]int64 {
 	return maps.Clone(s.byReason)
 }
 
+// CountNoFollowLink counts a link that is not offered to the crawl because its page asks robots not to
+// follow it, and returns true. It returns false if the crawl would refuse the link anyway, or has its URL
+// from elsewhere. A link counts each time it is found.
+func (f *Frontier) CountNoFollowLink(e storage.Entry, why string) bool {
+	if f.WasRecentlyOffered(e.URL) {
+		return false
+	}
+	if e.URL = f.cleanURL(e.URL); f.CheckScope(e) != nil {
+		return false
+	}
+	f.notFollowed.countOne(RefusalCount{Host: e.URL.Origin().Host(), Reason: NoFollow, Why: why,
+		Example: e.URL.String()})
+	return true
+}
+
+// CountUnrenderedPage counts a page that has no links because a browser would run its scripts first, which
+// fill the element mountPoint.
+func (f *Frontier) CountUnrenderedPage(u decorum.URL, mountPoint string) {
+	f.notFollowed.countOne(RefusalCount{Host: u.Origin().Host(), Reason: NeedsRendering, Example: u.String(),
+		Why: "no links, and a mount point (" + mountPoint + "): needs rendering"})
+}
+
 // SaveRefusalAndSessionIDCounts adds the counts since the last call to the notes of the store.
 // Counts after the last call are lost when the process ends.
 func (f *Frontier) SaveRefusalAndSessionIDCounts(ctx context.Context) error {
-	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDRemovals.save(ctx, f.store))
+	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDRemovals.save(ctx, f.store),
+		f.notFollowed.save(ctx, f.store))
 }
 
 // save adds the unsaved counts to the note. If that fails, a later call saves them.
@@ -172,6 +197,12 @@ func LoadRefusalCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount
 // ids from in all runs, the highest count first. It returns no counts if the note is malformed.
 func LoadStrippedSessionIDCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount, error) {
 	return loadRefusalCounts(ctx, notes, sessionIDsNoteKey)
+}
+
+// LoadNotFollowedCounts returns what CountNoFollowLink and CountUnrenderedPage have counted in all runs of
+// the crawl with these notes, the highest count first. It returns no counts if the note is malformed.
+func LoadNotFollowedCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount, error) {
+	return loadRefusalCounts(ctx, notes, notFollowedNoteKey)
 }
 
 // loadRefusalCounts returns the counts in the note of that name.

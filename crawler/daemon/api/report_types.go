@@ -141,7 +141,10 @@ type CrawlReport struct {
 	// StrippedSessionIDsByHost counts sightings of URLs with a session ID in the path, which were
 	// queued without it, by host.
 	StrippedSessionIDsByHost []frontier.RefusalCount `json:"cleaned,omitempty"`
-	Hosts                    []*Host                 `json:"hosts"` // those that need attention first
+	// NotFollowed counts links that pages ask robots not to follow (nofollow), and pages without links that
+	// need a browser (needs_rendering), by host and reason.
+	NotFollowed []frontier.RefusalCount `json:"not_followed,omitempty"`
+	Hosts       []*Host                 `json:"hosts"` // those that need attention first
 }
 
 // An AddURLsResult counts the outcomes of lines that were added.

@@ -109,6 +109,29 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
+// TestNotFollowed: summary and report say which links a crawl left for nofollow, and which pages need a
+// browser. Links out of scope and links that were followed do not count.
+func TestNotFollowed(t *testing.T) {
+	t.Parallel()
+	app := crawltest.HTML("<noscript>Enable JavaScript</noscript><div id=root></div><script src=/app.js></script>")
+	v := daemontest.NewWebFixture(t,
+		crawltest.Site{Host: "git.example", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML("<meta name=robots content='index, nofollow'>" +
+				"<a href=/?p=one>1</a><a href=/?p=two>2</a><a href=/>home</a><a href=http://elsewhere.example/>x</a>"))}},
+		crawltest.Site{Host: "app.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(app)}})
+	runCommand(t, v.CrawlArgs("http://git.example/", "http://app.example/")...).want(t, command.ExitDone, "pages: 2 (",
+		"not followed: 2 links that pages ask robots not to follow (nofollow)",
+		"1 page has no links and a mount point for scripts: it needs rendering")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Not followed",
+		"2  nofollow         git.example  pages ask robots not to follow their links",
+		"1  needs_rendering  app.example  no links, and a mount point (id=root): needs rendering")
+	r := runCommand(t, "report", "--data", v.DataDir(), "--host", "app.example", "--format", "json")
+	r.want(t, command.ExitDone)
+	if strings.Contains(r.stdout, "git.example") || !strings.Contains(r.stdout, `"reason": "needs_rendering"`) {
+		t.Errorf("the report on a host is\n%s", r.stdout)
+	}
+}
+
 // TestCanonicalOverSockets checks that the canonical URL of a page is always reported, visited only if
 // the project discovers canonical URLs, and that the page counts as its duplicate.
 func TestCanonicalOverSockets(t *testing.T) {

@@ -50,7 +50,8 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 		"panics", st.Panics, "blocked", st.BlockedURLs, "refused_urls", j.RefusalReporter.RefusedURLCount.Load(),
 		"refused_by_reason", j.Frontier.RefusalsByReason(), "withheld", st.PagesWithheld, "redirects", st.Redirects,
 		"redirects_to_new", st.RedirectsToNewURLs, "duplicates", st.DuplicateBodies,
-		"non_canonical", st.NonCanonical, "https_upgrades", st.HTTPSUpgrades, "revisits", st.Revisits,
+		"non_canonical", st.NonCanonical, "nofollow_links", st.NoFollowLinks, "pages_to_render", st.PagesToRender,
+		"https_upgrades", st.HTTPSUpgrades, "revisits", st.Revisits,
 		"unchanged", st.Unchanged, "rescheduled_by_sitemap", st.RescheduledBySitemap}
 	if awaiting, ok := errors.AsType[*frontier.OnlyRevisitsLeftError](runErr); ok {
 		fields = append(fields, "first_revisit", awaiting.FirstRevisit)
@@ -89,6 +90,11 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	s.WriteLineIf(st.LocalFaults > 0, "failed on this machine, and repeated: %d visits", st.LocalFaults)
 	s.WriteLineIf(st.StaleConns > 0, "repeated, as the server closed a kept connection: %d visits", st.StaleConns)
 	s.WriteLineIf(refused != "", "out of scope, by reason: %s", refused)
+	s.WriteLineIf(st.NoFollowLinks > 0, "not followed: %d links that pages ask robots not to follow (nofollow)",
+		st.NoFollowLinks)
+	s.WriteLineIf(st.PagesToRender == 1, "1 page has no links and a mount point for scripts: it needs rendering")
+	s.WriteLineIf(st.PagesToRender > 1, "%d pages have no links and a mount point for scripts: they need rendering",
+		st.PagesToRender)
 	s.WriteLineIf(st.PagesWithheld > 0,
 		"not used: %d pages whose site does not permit %s; their content was not kept",
 		st.PagesWithheld, strings.Join(j.Project.Robots.Purposes, ", "))

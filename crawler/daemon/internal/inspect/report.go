@@ -70,6 +70,7 @@ func (q *Inspector) streamedReport(
 		r.ClosedPatterns = r.ClosedPatterns[:min(limit, len(r.ClosedPatterns))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
 		r.StrippedSessionIDsByHost = r.StrippedSessionIDsByHost[:min(limit, len(r.StrippedSessionIDsByHost))]
+		r.NotFollowed = r.NotFollowed[:min(limit, len(r.NotFollowed))]
 	}
 	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
 }
@@ -109,6 +110,9 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 	if s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore); err != nil {
 		return err
 	}
+	if s.NotFollowed, err = frontier.LoadNotFollowedCounts(ctx, q.FrontierStore); err != nil {
+		return err
+	}
 	if err = q.loadClosedPatterns(ctx); err != nil {
 		return err
 	}
@@ -116,6 +120,7 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
 	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost),
 		slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
+	s.NotFollowed = slices.DeleteFunc(s.NotFollowed, isOtherHost)
 	return nil
 }
 

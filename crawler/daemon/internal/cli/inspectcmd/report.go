@@ -58,6 +58,10 @@ or while memory is nearly used up). The crawl strips session IDs from URLs and c
 these URLs by host: a high count shows a site that generates URLs. A crash may lose the
 counts of the last minute.
 
+The report also counts what the crawl did not follow, which is no part of the coverage:
+links that pages ask robots not to follow (nofollow), and pages without links that a
+browser would fill by their scripts (needs_rendering).
+
 The report applies the cached robots.txt files with the crawl's own code.
 
 --params reads the crawl's output instead, and suggests query parameters that do not
@@ -203,6 +207,7 @@ func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reportt
 func writeRefusalAndSessionIDCounts(p *reporttext.Builder, s *api.CrawlReport) {
 	p.WriteRefusalCounts("Refused when found, by reason:", s.RefusalCounts)
 	p.WriteClosedPatterns(s.ClosedPatterns)
+	p.WriteRefusalCounts("Not followed, and so not part of the coverage:", s.NotFollowed)
 	p.WriteRefusalCounts("Session IDs stripped from URLs when found:", s.StrippedSessionIDsByHost)
 }
 
