@@ -112,7 +112,8 @@ type Settings struct {
 	// MaxSitemapBody is how many bytes of a sitemap are read, after decompression; default
 	// DefaultMaxSitemapBody, at most 1 TiB. The rest of a longer sitemap is ignored.
 	MaxSitemapBody    int64
-	NoSitemaps        bool              // ignore the sitemaps that robots.txt names
+	NoSitemaps        bool              // ignore all sitemaps
+	TrySitemapXML     bool              // try /sitemap.xml of an origin whose robots.txt names no sitemap
 	FollowedLinkKinds FollowedLinkKinds // which URLs of a page LinksToFollow returns
 	IgnoreNoFollow    bool              // ignore nofollow in pages and headers
 	// RecordRefusalsInLedger also writes to the Ledger which leased URLs were refused, and why.

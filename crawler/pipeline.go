@@ -49,6 +49,11 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, e
 			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
+	if lv.kind.IsPage() {
+		if err := c.prerequisites.trySitemapXMLOnce(ctx, lv.lease.URL, clearance.FetchSummary()); err != nil {
+			return leaseOutcome{outcome: storage.Requeue}, err
+		}
+	}
 	switch {
 	case lv.kind == RobotsRefresh:
 		return c.pages.outcomes.robotsRefreshResult(), nil

@@ -26,6 +26,7 @@ type prerequisites struct {
 	prerequisitesConfig
 	tdmrepCache         tdmrepCache
 	appliedRobots       robotsFollowUpsDone
+	triedSitemapXML     robotsFollowUpsDone
 	hostSitemapQuotas   hostSitemapQuotas
 	lastmodAccuracyLock lastmodAccuracyLock
 	sitemapDamageLogged atomic.Bool // this run has logged a damaged sitemap
@@ -59,11 +60,11 @@ const maxCached = 10_000
 // origin whose consequences were applied.
 const appliedRobotsNote = "heeded"
 
-// robotsFollowUpsDone caches, by origin, the robots.txt whose sitemaps were queued and whose rules
-// were applied to the parked URLs.
+// robotsFollowUpsDone caches, by origin, the robots.txt whose consequences were applied: the values of
+// a note.
 type robotsFollowUpsDone struct {
 	mu      sync.Mutex                         // guards fileIDs
-	fileIDs recent.Map[decorum.Origin, string] // as in the appliedRobotsNote
+	fileIDs recent.Map[decorum.Origin, string] // as in the note
 }
 
 // isApplied reports whether the robots.txt with this identity was applied for o.
@@ -94,26 +95,35 @@ func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decoru
 	if p.settings.NoSitemaps {
 		id += ", no sitemaps" // a later run may read sitemaps
 	}
-	if p.appliedRobots.isApplied(o, id) {
+	return p.applyOnce(ctx, &p.appliedRobots, appliedRobotsNote, o, id, func(note string) error {
+		before, _, _ := strings.Cut(note, ", ")
+		if err := p.logURLsClosedByRobots(ctx, o, before, file); err != nil {
+			return err
+		}
+		return p.queueSitemapsAndUnpark(ctx, o)
+	})
+}
+
+// applyOnce calls apply with the note of o, unless the note says that it was called for the robots.txt with
+// this id.
+func (p *prerequisites) applyOnce(ctx context.Context, cache *robotsFollowUpsDone, noteKey string,
+	o decorum.Origin, id string, apply func(note string) error) error {
+	if cache.isApplied(o, id) {
 		return nil
 	}
-	note, err := p.frontier.Store().ReadNote(ctx, o, appliedRobotsNote)
+	note, err := p.frontier.Store().ReadNote(ctx, o, noteKey)
 	if err != nil {
 		return err
 	}
 	if string(note) != id {
-		before, _, _ := strings.Cut(string(note), ", ")
-		if err := p.logURLsClosedByRobots(ctx, o, before, file); err != nil {
+		if err := apply(string(note)); err != nil {
 			return err
 		}
-		if err := p.queueSitemapsAndUnpark(ctx, o); err != nil {
-			return err
-		}
-		if err := p.frontier.Store().SetNote(ctx, o, appliedRobotsNote, []byte(id)); err != nil {
+		if err := p.frontier.Store().SetNote(ctx, o, noteKey, []byte(id)); err != nil {
 			return err
 		}
 	}
-	p.appliedRobots.setApplied(o, id)
+	cache.setApplied(o, id)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/internal/recent"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -31,7 +34,7 @@ func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (leaseOutco
 		return result, nil
 	}
 	ctx = commitContext(ctx)
-	if to, ok := v.Response.Location(); ok {
+	if to, ok := v.Response.Location(); ok && (!isTriedSitemapXML(v) || mayBeSitemap(to)) {
 		e := redirectEntry(v, to) // what declares the sitemap declares its target, too
 		e.Source = storage.SourcePrerequisite
 		if _, err := p.frontier.Discover(ctx, e); err != nil {
@@ -60,6 +63,9 @@ func (p *prerequisites) processFetchedSitemap(ctx context.Context, v *Visit) err
 	}
 	if v.bodySpool != nil && v.bodySpool.Truncated() {
 		damage = errSitemapTruncated
+	}
+	if isTriedSitemapXML(v) && errors.Is(damage, sitemap.ErrNotSitemap) {
+		damage = nil // the site never said that it is one
 	}
 	// Damage is recorded with the visit, but what was read counts.
 	if v.Err = damage; damage != nil {
@@ -96,6 +102,51 @@ type sitemapReader struct {
 	omittedFlawCount           int                     // number of further flaws
 	refusedCrossSubmitCount    int                     // pages that it may not list
 	firstRefusedCrossSubmitURL decorum.URL             // the first of these pages
+}
+
+// triedSitemapXMLNote names the note in the frontier's store that identifies the robots.txt of an origin
+// whose /sitemap.xml was tried because that file names no sitemap.
+const triedSitemapXMLNote = "sitemap.xml"
+
+// trySitemapXMLOnce queues /sitemap.xml of the origin of page if the robots.txt of the origin allows it
+// and names no sitemap. page is a URL of the crawl that is about to be visited. Many sites have a sitemap
+// at that place without a word about it in robots.txt.
+func (p *prerequisites) trySitemapXMLOnce(ctx context.Context, page decorum.URL, file gate.FetchSummary) error {
+	o := page.Origin()
+	asListed := storage.Entry{URL: page, Source: storage.SourceSitemap, Depth: 1}
+	if !p.settings.TrySitemapXML || p.settings.NoSitemaps || !o.IsHTTP() || p.frontier.CheckScope(asListed) != nil {
+		return nil
+	}
+	id := cmp.Or(file.SHA256, file.Outcome.String()) + ", " + p.gate.Dialect().String()
+	return p.applyOnce(ctx, &p.triedSitemapXML, triedSitemapXMLNote, o, id, func(string) error {
+		named, err := p.gate.Sitemaps(ctx, o)
+		if err != nil || len(named) > 0 {
+			return err
+		}
+		u, err := o.RobotsURL().Resolve("/sitemap.xml")
+		if err != nil {
+			return err
+		}
+		evaluate, err := NewVerdictFunc(ctx, p.gate, p.frontier.Store(), o)
+		if err != nil || evaluate == nil || !evaluate(u).Allowed {
+			return err
+		}
+		return p.queueSitemaps(ctx, o, []storage.Entry{{URL: u, Source: storage.SourcePrerequisite,
+			PriorityClass: storage.ClassEarly, Referrer: o.RobotsURL().String(), CallbackData: []byte(o.String())}})
+	})
+}
+
+// isTriedSitemapXML reports whether v is to the URL that trySitemapXMLOnce queued, or to the target of its
+// redirect: no robots.txt names it, so its CallbackData is an origin without a URL.
+func isTriedSitemapXML(v *Visit) bool {
+	return v.Lease.Depth == 0 && !bytes.ContainsRune(v.Lease.CallbackData, ' ')
+}
+
+// mayBeSitemap reports whether u looks like the URL of a sitemap. A site without one may redirect
+// /sitemap.xml to its home page.
+func mayBeSitemap(u decorum.URL) bool {
+	path, _, _ := strings.Cut(strings.ToLower(u.PathAndQuery()), "?")
+	return strings.Contains(path, "sitemap") || strings.HasSuffix(path, ".xml") || strings.HasSuffix(path, ".xml.gz")
 }
 
 // encodeSitemapDeclaration returns the CallbackData of a queued sitemap, and of the sitemaps that

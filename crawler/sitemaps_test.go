@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -222,4 +224,59 @@ func TestIndexesWithoutEnd(t *testing.T) {
 			t.Errorf("%d indexes and %d redirects were followed, want 4 and 6", indexes, redirects)
 		}
 	})
+}
+
+// TestTrySitemapXML: with TrySitemapXML, /sitemap.xml of an origin whose robots.txt names no sitemap is read
+// once, if robots.txt allows it and a page of the origin belongs to the crawl. What is not a sitemap there
+// is no damage, and a redirect to a page is not followed.
+func TestTrySitemapXML(t *testing.T) {
+	listed := sitemapPage("urlset", "http://a.test/listed")
+	for _, tt := range []struct {
+		name        string
+		robots      string
+		isClosed    bool // robots.txt disallows /sitemap.xml
+		answer      crawltest.PageFunc
+		settings    crawler.Settings
+		tries, more int // requests for /sitemap.xml, and for /listed or the target of the redirect
+	}{
+		{"without a Sitemap line", "", false, listed, crawler.Settings{TrySitemapXML: true}, 1, 1},
+		{"off", "", false, listed, crawler.Settings{}, 0, 0},
+		{"no sitemaps", "", false, listed, crawler.Settings{TrySitemapXML: true, NoSitemaps: true}, 0, 0},
+		{"a dry run", "", false, listed, crawler.Settings{TrySitemapXML: true, DryRun: true}, 1, 0},
+		{"another sitemap", "Sitemap: http://a.test/map.xml\n", false, listed, crawler.Settings{TrySitemapXML: true}, 0, 0},
+		{"closed", "User-agent: *\nDisallow: /sitemap.xml\n", true, listed,
+			crawler.Settings{TrySitemapXML: true}, 0, 0},
+		{"404", "", false, crawltest.StaticPage(crawltest.Status(404)), crawler.Settings{TrySitemapXML: true}, 1, 0},
+		{"a page", "", false, pageWithLinks("/listed"), crawler.Settings{TrySitemapXML: true}, 1, 0},
+		{"a redirect to a page", "", false, crawltest.StaticPage(crawltest.Redirect(302, "/listed")),
+			crawler.Settings{TrySitemapXML: true}, 1, 0},
+		{"a redirect to a sitemap", "", false, crawltest.StaticPage(crawltest.Redirect(301, "/wp-sitemap.xml")),
+			crawler.Settings{TrySitemapXML: true}, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := crawltest.New(crawltest.Site{Host: "a.test",
+					Robots: robotsText(tt.robots, 0, func(p string) bool { return tt.isClosed && p == "/sitemap.xml" }),
+					Pages: map[string]crawltest.PageFunc{"/": pageWithLinks("/2"), "/2": pageWithLinks(),
+						"/listed": pageWithLinks(), "/sitemap.xml": tt.answer, "/wp-sitemap.xml": listed}})
+				store := newMemoryStore()
+				var log strings.Builder
+				for range 2 {
+					c := newCrawl(t, web, store, "http://a.test/")
+					tt.settings.Workers = c.Settings.Workers
+					c.Settings, c.Log = tt.settings, slog.New(slog.NewTextHandler(&log, nil))
+					runCrawl(t, c)
+					s := c.Stats()
+					if s.Errors+s.GivenUp+s.BlockedURLs > 0 || strings.Contains(log.String(), "damaged") {
+						t.Errorf("stats %+v, log\n%s", s, log.String())
+					}
+				}
+				_, times := countRequests(web.Log())
+				if times["http://a.test/sitemap.xml"] != tt.tries || times["http://a.test/listed"] != tt.more {
+					t.Errorf("requests %v", times)
+				}
+				checkPoliteness(t, web, time.Second)
+			})
+		})
+	}
 }

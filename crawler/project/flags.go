@@ -24,6 +24,7 @@ var projectFieldFlags = []projectFieldFlag{
 	{"max-depth", "scope.max_depth", "follow links `N` deep; 0: seeds only"},
 	{"max-time", "limits.duration", "stop after `TIME`, as 90s or 24h"},
 	{"scope", "scope.within", "how far from the seeds to go: `REACH` is path, origin, host, domain or any"},
+	{"sitemap-xml", "discover.sitemap_xml", "try /sitemap.xml where robots.txt names no sitemap (default true)"},
 	{"delay", "politeness.delay", "shortest pause between two visits to a host, as 500ms or 10s"},
 	{"workers", "limits.workers", "simultaneous visits, over all hosts"},
 	{"concurrency", "politeness.concurrency", "simultaneous visits to one host"},

@@ -194,12 +194,14 @@ type FetchSettings struct {
 // DiscoverySettings says where the crawl finds further URLs.
 type DiscoverySettings struct {
 	// links of pages and headers, embedded documents included, except where these ask robots not to follow
-	Links     bool `yaml:"links"`
-	Sitemaps  bool `yaml:"sitemaps"`  // sitemaps that robots.txt names
-	Feeds     bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and the URLs in them
-	Canonical bool `yaml:"canonical"` // the URL that a page names as its canonical one
-	Images    bool `yaml:"images"`    // images of pages; fetch.content_types says which bodies are read
-	MaxLinks  int  `yaml:"max_links"` // URLs from one page or feed
+	Links    bool `yaml:"links"`
+	Sitemaps bool `yaml:"sitemaps"` // sitemaps that robots.txt names
+	// /sitemap.xml of an origin whose robots.txt names no sitemap; without sitemaps, it has no effect
+	TrySitemapXML bool `yaml:"sitemap_xml"`
+	Feeds         bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and the URLs in them
+	Canonical     bool `yaml:"canonical"` // the URL that a page names as its canonical one
+	Images        bool `yaml:"images"`    // images of pages; fetch.content_types says which bodies are read
+	MaxLinks      int  `yaml:"max_links"` // URLs from one page or feed
 	// MaxSitemapsPerHost is how many sitemaps one run visits for the robots.txt of a host, including
 	// those that sitemap indexes list.
 	MaxSitemapsPerHost int `yaml:"max_sitemaps"`
@@ -284,7 +286,7 @@ func Default() Project {
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain",
 				"application/pdf"},
 		},
-		Discover: DiscoverySettings{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
+		Discover: DiscoverySettings{Links: true, Sitemaps: true, TrySitemapXML: true, Feeds: true, Canonical: true,
 			MaxLinks: crawler.DefaultMaxLinks, MaxSitemapsPerHost: crawler.DefaultMaxSitemapsPerHost},
 		Revisit: RevisitSettings{
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),

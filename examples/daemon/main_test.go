@@ -148,7 +148,8 @@ func copyProjects(t *testing.T, dir, addr string) string {
 			t.Fatal(err)
 		}
 		testText := strings.NewReplacer("delay: 1s", "delay: 10ms", "delay: 2s", "delay: 20ms").Replace(string(text))
-		testText += fmt.Sprintf("fetch: {allow_private: true, connect_to: ['::%s']}\n", addr)
+		testText += fmt.Sprintf("fetch: {allow_private: true, connect_to: ['::%s']}\n", addr) +
+			"discover: {sitemap_xml: false}\n" // both projects visit one host
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(testText), 0o644); err != nil {
 			t.Fatal(err)
 		}

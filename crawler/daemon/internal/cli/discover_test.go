@@ -132,6 +132,27 @@ func TestNotFollowed(t *testing.T) {
 	}
 }
 
+// TestSitemapXML: a crawl tries /sitemap.xml, unless the project file says otherwise.
+func TestSitemapXML(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string][]string{
+		"":                   {"seed http://map.example/", "sitemap http://map.example/listed"},
+		"sitemap_xml: false": {"seed http://map.example/"},
+	} {
+		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "map.example", Pages: map[string]crawltest.PageFunc{
+			"/":       crawltest.StaticPage(crawltest.HTML("home")),
+			"/listed": crawltest.StaticPage(crawltest.HTML("listed")),
+			"/sitemap.xml": crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
+				"<urlset><url><loc>http://map.example/listed</loc></url></urlset>"))}})
+		file := testfile.Write(t, "p.yaml", strings.Replace(v.ProjectYAML("http://map.example/", daemontest.NoDelayYAML),
+			"discover: {sitemap_xml: false}", "discover: {"+setting+"}", 1))
+		runCommand(t, "crawl", "--data", v.DataDir(), "-c", file, "--progress=none").want(t, command.ExitDone)
+		if got := visitSources(t, v); !slices.Equal(got, want) {
+			t.Errorf("with %q: visits %q, want %q", setting, got, want)
+		}
+	}
+}
+
 // TestCanonicalOverSockets checks that the canonical URL of a page is always reported, visited only if
 // the project discovers canonical URLs, and that the page counts as its duplicate.
 func TestCanonicalOverSockets(t *testing.T) {

@@ -65,7 +65,7 @@ func TestProxy(t *testing.T) {
 	}))
 	address := strings.Replace(proxy.URL, "//", "//me:geheim@", 1)
 	args := []string{"crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com",
-		"--delay=0s", "--progress=none", "--proxy=" + address}
+		"--delay=0s", "--progress=none", "--sitemap-xml=false", "--proxy=" + address}
 	r := runCommand(t, append(args, "--allow-private", site.URL+"/")...)
 	r.want(t, command.ExitDone, "pages: 1 (")
 	if len(requested) != 2 {

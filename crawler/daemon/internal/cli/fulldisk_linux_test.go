@@ -72,7 +72,8 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive,
 		"--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none"}
+		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none",
+		"--sitemap-xml=false"}
 	run := func(args ...string) (*exec.Cmd, *syncBuffer) {
 		var stderr syncBuffer
 		c, _ := newCommandProcess(t, append(slices.Clone(flags), args...)...)

@@ -7,11 +7,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// ProjectYAML returns the text of a project file that crawls f.Web from seed. Each of more is appended as
-// a line.
+// ProjectYAML returns the text of a project file that crawls f.Web from seed, without a try of
+// /sitemap.xml. Each of more is appended as a line.
 func (f *WebFixture) ProjectYAML(seed string, more ...string) string {
 	return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", seed, f.Addr, strings.Join(more, "\n"))
+		"fetch: {allow_private: true, connect_to: ['::%s']}\ndiscover: {sitemap_xml: false}\n%s\n", seed, f.Addr,
+		strings.Join(more, "\n"))
 }
 
 // NoDelayYAML is the setting of a project that visits hosts without a delay.

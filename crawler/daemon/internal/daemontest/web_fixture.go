@@ -80,10 +80,11 @@ func newFixture(t *testing.T, web *crawltest.Web) WebFixture {
 // DataDir returns the data directory of the crawl.
 func (v *WebFixture) DataDir() string { return filepath.Join(v.Dir, "data") }
 
-// CrawlArgs returns the arguments of a decorum crawl of the web without a delay, followed by more.
+// CrawlArgs returns the arguments of a decorum crawl of the web without a delay and without a try of
+// /sitemap.xml, followed by more.
 func (v *WebFixture) CrawlArgs(more ...string) []string {
 	return append([]string{"crawl", "--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + v.Addr, "--delay=0s", "--progress=none"}, more...)
+		"--connect-to=::" + v.Addr, "--delay=0s", "--progress=none", "--sitemap-xml=false"}, more...)
 }
 
 // ReadRecords returns the records of a JSONL file and its rotated files.

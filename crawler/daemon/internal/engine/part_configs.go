@@ -47,6 +47,7 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 		MaxDuplicateLinksPerHost: p.Scope.MaxDuplicateLinks,
 		TDMRepTTL:                time.Duration(p.Robots.MaxTTL),
 		ProductToken:             p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps,
+		TrySitemapXML:  p.Discover.TrySitemapXML,
 		IgnoreNoFollow: !p.Robots.ObeyMetaTags,
 		MaxLinks:       p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost,
 		MaxSitemapBody:         int64(p.Fetch.MaxSitemapBody),

@@ -41,7 +41,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n",
+			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n"+
+			"discover: {sitemap_xml: false}\n%s\n",
 			strings.Join(web.CrawlSettings.Seeds, ", "), f.Addr, more)
 	}
 	f.PutProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
