@@ -17,7 +17,8 @@
 //		t.Errorf("the crawler broke rules:\n%s", report)
 //	}
 //
-// DemoWeb returns a web of small sites with most of what makes crawling hard.
+// DemoWeb returns a web of small sites with most of what makes crawling hard. ApplicationSites returns
+// sites that behave as kinds of real web applications do, each with the visits that it should cost.
 //
 // Begin reading at Web and Site in web.go, then at JudgeLog in judge.go, which lists the rules.
 // rules_in_force.go decides which robots.txt a crawler could know, and judge_delay.go which delay

@@ -129,7 +129,7 @@ type hostJudge struct {
 
 // judgeHost judges the requests of one host in the order of their Start.
 func (c *logJudge) judgeHost(host string, log []Exchange) {
-	h := &hostJudge{logJudge: c, site: c.web.sites[host], hostReport: HostReport{Host: host, MinGap: -1},
+	h := &hostJudge{logJudge: c, site: c.web.siteOf(host), hostReport: HostReport{Host: host, MinGap: -1},
 		seenOrigins: map[string]bool{}, lastRequestByPage: map[string]Exchange{}}
 	for _, x := range log {
 		h.judgeRequest(x)

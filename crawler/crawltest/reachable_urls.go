@@ -99,7 +99,7 @@ func (e *reachabilitySearch) addDiscoveredURL(found string, depth int, sitemap b
 	if depth > e.plan.MaxDepth || !sitemap && !e.hostsInScope[host] {
 		return
 	}
-	site := e.web.sites[host]
+	site := e.web.siteOf(host)
 	rules := site.robotsAt(e.now)
 	origin, path := splitOriginAndPath(found)
 	if rules.RemoveCleanParams != nil {
@@ -129,7 +129,7 @@ func (e *reachabilitySearch) respondsBeforeTimeout(a Response) bool {
 
 // discoverSitemapsInRobots discovers the sitemaps that a host's robots.txt names.
 func (e *reachabilitySearch) discoverSitemapsInRobots(host string) {
-	a := e.web.sites[host].robotsAt(e.now).Response
+	a := e.web.siteOf(host).robotsAt(e.now).Response
 	if e.isRobotsUnreachable(a) {
 		return
 	}
@@ -175,7 +175,7 @@ func (e *reachabilitySearch) simulateFetch(page string) (Response, bool) {
 	_, path := splitOriginAndPath(page)
 	host := hostOf(page)
 	for nth := range e.plan.MaxAttempts {
-		a := e.web.sites[host].respond(PageRequest{Method: http.MethodGet, Host: host, Path: path,
+		a := e.web.siteOf(host).respond(PageRequest{Method: http.MethodGet, Host: host, Path: path,
 			ReceivedAt: e.now, NthForURL: nth + 1})
 		if e.respondsBeforeTimeout(a) && !isRetryable(Exchange{Status: max(a.Status, http.StatusOK)}) {
 			return a, true

@@ -25,7 +25,7 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if host := withoutPort(strings.ToLower(r.URL.Host)); w.sites[host] == nil {
+	if host := withoutPort(strings.ToLower(r.URL.Host)); w.siteOf(host) == nil {
 		return nil, unknownHostError(host)
 	}
 	// Ask for gzip on the caller's behalf, as http.Transport does.

@@ -13,6 +13,8 @@ import (
 // A Site is one host, with its pages and the rules of its owner for crawlers.
 type Site struct {
 	Host string // lower case, without port; the site answers for any scheme and port
+	// AnswersSubdomains makes the site answer for all hosts below Host that are no sites themselves.
+	AnswersSubdomains bool
 	// Robots returns the robots.txt at the given time. It must be a pure function, because the judge
 	// calls it again. Nil: 404.
 	Robots func(at time.Time) RobotsSpec
@@ -64,6 +66,23 @@ func New(sites ...Site) *Web {
 		w.sites[s.Host] = &s
 	}
 	return w
+}
+
+// siteOf returns the site that answers for host, nil if there is none.
+func (w *Web) siteOf(host string) *Site {
+	if s := w.sites[host]; s != nil {
+		return s
+	}
+	for {
+		_, parent, ok := strings.Cut(host, ".")
+		if !ok {
+			return nil
+		}
+		if s := w.sites[parent]; s != nil && s.AnswersSubdomains {
+			return s
+		}
+		host = parent
+	}
 }
 
 // robotsAt returns the robots.txt at the given time. s may be nil.
@@ -122,7 +141,7 @@ func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string,
 		UserAgent: r.UserAgent(), Conditional: isConditional(r.Header), Start: req.ReceivedAt, OverSocket: overSocket,
 	}, w.maxLogEntriesOrDefault())
 	req.NthForURL = e.nthForURL
-	site := w.sites[req.Host]
+	site := w.siteOf(req.Host)
 	return e, prepareResponse(req, site.respond(req), site.latencyOrZero())
 }
 
