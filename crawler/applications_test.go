@@ -24,6 +24,7 @@ func TestApplicationSites(t *testing.T) {
 					scope.Mode = frontier.DomainScope
 				}
 				c := newScopedCrawl(t, web, newMemoryStore(), scope, site.Seeds...)
+				c.Settings.TrySitemapXML = true
 				begin := time.Now()
 				time.AfterFunc(48*time.Hour, c.Halt) // a trap must end by itself before
 				if err := c.Run(t.Context()); err != nil {
@@ -32,7 +33,7 @@ func TestApplicationSites(t *testing.T) {
 				visits, refused := 0, 0
 				visited := map[string]bool{}
 				for _, x := range web.Log() {
-					if strings.HasSuffix(x.URL, "/robots.txt") {
+					if strings.HasSuffix(x.URL, "/robots.txt") || strings.HasSuffix(x.URL, "/sitemap.xml") {
 						continue
 					}
 					visits++

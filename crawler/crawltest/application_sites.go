@@ -263,6 +263,5 @@ func unlistedSitemapSite() ApplicationSite {
 	a.Site.Pages["/sitemap.xml"] = StaticPage(ResponseOfType("text/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://sitemap.test/orphan</loc></url></urlset>`))
 	a.addPage("/orphan", StaticPage(linksHTML("orphan")))
-	a.ExtraVisits = 1 // the sitemap
 	return a
 }
