@@ -174,7 +174,8 @@ func (n *crawlDialer) checkAndClaimServerAddr(ctx context.Context, address strin
 func (n *crawlDialer) checkPublicAddr(address netip.AddrPort) error {
 	if why := n.blockedAddrKind(address.Addr().Unmap().WithZone("")); why != "" {
 		return &decorum.Error{Op: "connect to", URL: address.String(), Kind: decorum.Forbidden,
-			Err: fmt.Errorf("%s address; fetch.allow_private or --allow-private allows it", why)}
+			Err: fmt.Errorf("%s address; --allow-private or fetch.allow_private "+
+				"(in Go: Config.AllowPrivate) allows it", why)}
 	}
 	return nil
 }

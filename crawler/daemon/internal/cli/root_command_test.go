@@ -209,6 +209,8 @@ func TestExitCodes(t *testing.T) {
 				"set agent.contact or --contact"},
 		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, command.ExitUsage,
 			"nothing to crawl: name URLs on the command line"},
+		{"a project file for a URL", []string{"crawl", data, "--contact=mailto:a@b.example", "books.yaml"},
+			command.ExitUsage, "did you mean -c books.yaml?"},
 		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, command.ExitUsage,
 			`URL: "example.com" is not a URL the crawl can visit`},
 		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"},

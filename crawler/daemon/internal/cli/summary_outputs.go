@@ -57,9 +57,9 @@ func (j *foregroundRun) writeOutputPaths(s *reporttext.Builder) {
 	if pages+failed == 0 && !j.isResumed || j.isTemporary {
 		return
 	}
-	what, where := fmt.Sprintf("%d pages", pages), j.outputPath()
+	what, where := countText(pages, "page"), j.outputPath()
 	if failed > 0 {
-		what += fmt.Sprintf(", %d failed visits", failed)
+		what += ", " + countText(failed, "failed visit")
 	}
 	if where == "-" {
 		where = "standard output"
@@ -137,4 +137,12 @@ func (j *foregroundRun) writeSuspendedHosts(ctx context.Context, s *reporttext.B
 		s.WriteLine("  %s: %s", h.Host, h.Why)
 	}
 	s.WriteLineIf(more, "  and others: decorum report --data %s", plaintext.ShellQuote(j.Project.Store.Path))
+}
+
+// countText returns a number with its noun, in the plural unless the number is 1.
+func countText(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

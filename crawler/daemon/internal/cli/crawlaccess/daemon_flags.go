@@ -64,8 +64,8 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 		if dir.WasUsedButIsIdle() {
 			// Any user of the machine may listen at the daemon's address in its place, and would
 			// receive the token.
-			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? For another address use --server",
-				dir)
+			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? "+
+				"For another daemon use --data or --server", dir)
 		}
 	}
 	// An address needs a token, which the socket does not.

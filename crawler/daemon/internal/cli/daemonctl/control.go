@@ -125,7 +125,11 @@ func (o *controlOptions) controlProjects(ctx context.Context, action api.Project
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		fmt.Fprintf(o.env.Stdout, "%s: %s\n", name, projectStateText(p))
+		text := projectStateText(p)
+		if action == api.ActionStop { // the run of a project that stops ends as that of one that pauses
+			text = strings.Replace(text, string(api.StatePausing), "stopping", 1)
+		}
+		fmt.Fprintf(o.env.Stdout, "%s: %s\n", name, text)
 	}
 	return errors.Join(errs...)
 }
