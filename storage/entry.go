@@ -16,6 +16,9 @@ type Entry struct {
 	PriorityRank  uint16        // within the class: lower first
 	Depth         int           // number of links from a seed
 	Referrer      string        // URL of the page that the URL was found on
+	// SeedOrigin is the origin of the seed that the URL is, or that led to the URL by redirects alone;
+	// zero for every other URL.
+	SeedOrigin decorum.Origin
 	// RobotsFor is the origin whose robots.txt redirected to the URL; zero for every other URL.
 	RobotsFor      decorum.Origin
 	FailedAttempts int    // failed visits so far

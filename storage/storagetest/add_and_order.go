@@ -76,6 +76,7 @@ var addTests = []testCase{
 			UseUncleanedURL:   true,
 			HTTPSUpgradeTried: true,
 			Redirects:         10,
+			SeedOrigin:        mustOrigin("http://seed.example:81"),
 		}
 		near := linkEntry("https://a.example/near")
 		near.Referrer = "https://a.example/from"
@@ -83,7 +84,8 @@ var addTests = []testCase{
 		odd := linkEntry("https://a.example/odd")
 		odd.Referrer = "not a \xff URL"
 		folded := storage.Entry{URL: mustURL("https://a.example/folded"), HTTPSUpgradeTried: true}
-		for _, want := range []storage.Entry{whole, near, bare, odd, folded} {
+		seed := storage.Entry{URL: mustURL("https://a.example/seed"), SeedOrigin: mustOrigin("https://a.example")}
+		for _, want := range []storage.Entry{whole, near, bare, odd, folded, seed} {
 			f.mustAddExactly(1, want)
 			l := f.mustLeaseURL(at(0), want.URL.String())
 			if diff := cmp.Diff(want, l.Entry, entryCmpOptions); diff != "" {

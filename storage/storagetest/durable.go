@@ -237,7 +237,8 @@ var durableTests = []struct {
 			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3,
 			CallbackData: []byte{0, 1},
 			UncleanedURL: mustURL("https://a.example/?q&sid=1"), UseUncleanedURL: true, HTTPSUpgradeTried: true,
-			Redirects: 9, PriorityRank: 65535, VisitHistorySummary: newVisitHistorySummary(at(-1)),
+			SeedOrigin: mustOrigin("http://c.example:82"),
+			Redirects:  9, PriorityRank: 65535, VisitHistorySummary: newVisitHistorySummary(at(-1)),
 		}
 		d.mustAddExactly(1, want)
 		d.reopen()

@@ -107,7 +107,7 @@ func (w *randomRun) doAdd() error {
 		case 1:
 			e.Referrer, e.CallbackData = "https://h0.example/from", []byte("context")
 		case 2:
-			e.Redirects = w.rand.IntN(12)
+			e.Redirects, e.SeedOrigin = w.rand.IntN(12), w.randomOrigin()
 		case 3:
 			e.Request = &storage.NonGETRequest{Method: "POST", Body: []byte{byte(w.rand.IntN(3))}}
 		}

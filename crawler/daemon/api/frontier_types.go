@@ -50,6 +50,9 @@ type FrontierURL struct {
 	Depth         int       `json:"depth"`          // links from a seed
 	// Referrer is the URL of the page that it was found on.
 	Referrer string `json:"referrer,omitempty"`
+	// SeedOrigin is the origin of the seed that this is, or that led here by redirects alone; absent for
+	// other URLs.
+	SeedOrigin string `json:"seed_origin,omitempty"`
 	// RobotsFor is the origin whose robots.txt redirected here; absent for other URLs.
 	RobotsFor      string `json:"for,omitempty"`
 	FailedAttempts int    `json:"attempt,omitempty"`   // consecutive visits that failed

@@ -32,6 +32,7 @@ const (
 	isHTTPSUpgradeTried
 	hasRequest // since format 3 of package bolt
 	isSent
+	hasSeedOrigin // an empty origin means that of the entry
 )
 
 // AppendEntry appends e to b, without the origin of its URL, which the engine has in the key.
@@ -89,7 +90,13 @@ func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 		b = binaryrecord.AppendString(b, e.Request.Method)
 		b = binaryrecord.AppendString(b, string(e.Request.Body))
 	}
-	return b
+	switch e.SeedOrigin {
+	case decorum.Origin{}:
+		return b
+	case e.URL.Origin():
+		return binaryrecord.AppendString(b, "")
+	}
+	return binaryrecord.AppendString(b, e.SeedOrigin.String())
 }
 
 // appendVisitHistorySummary appends all fields of p.
@@ -126,7 +133,8 @@ func entryFlags(e *storage.Entry) byte {
 func moreEntryFlags(e *storage.Entry) byte {
 	return flagIf(e.PriorityRank > 0, hasRank) | flagIf(e.VisitHistorySummary != nil, hasVisitHistorySummary) |
 		flagIf(e.Redirects > 0, hasRedirects) | flagIf(e.HTTPSUpgradeTried, isHTTPSUpgradeTried) |
-		flagIf(e.Request != nil, hasRequest) | flagIf(e.Sent, isSent)
+		flagIf(e.Request != nil, hasRequest) | flagIf(e.Sent, isSent) |
+		flagIf(!e.SeedOrigin.IsZero(), hasSeedOrigin)
 }
 
 // flagIf returns flag if set is true, and 0 otherwise.
@@ -165,7 +173,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	}
 	e.UseUncleanedURL = flags&useUncleanedURL != 0
 	if flags&hasMoreFlags != 0 {
-		readEntryOptionalFields(r, &e)
+		readEntryOptionalFields(r, &e, o)
 	}
 	// All bytes must have been read, and the URL must have the origin of the key.
 	u, err := decorum.ParseURL(o.String() + path)
@@ -176,8 +184,8 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	return e, e.Validate()
 }
 
-// readEntryOptionalFields reads what appendEntryOptionalFields wrote.
-func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry) {
+// readEntryOptionalFields reads what appendEntryOptionalFields wrote for a URL of origin o.
+func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum.Origin) {
 	more := r.Byte()
 	if more&hasRank != 0 {
 		e.PriorityRank = uint16(r.Int())
@@ -195,6 +203,11 @@ func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry) {
 		}
 	}
 	e.HTTPSUpgradeTried, e.Sent = more&isHTTPSUpgradeTried != 0, more&isSent != 0
+	if more&hasSeedOrigin != 0 {
+		if e.SeedOrigin = ReadOrigin(r); e.SeedOrigin.IsZero() {
+			e.SeedOrigin = o
+		}
+	}
 }
 
 // AppendHostState appends c to b. EncodedStats is last and has no length.

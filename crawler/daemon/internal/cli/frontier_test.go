@@ -362,7 +362,7 @@ func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 	}
 	e := storage.Entry{
 		URL: u, Source: storage.SourceFeed, PriorityClass: storage.ClassLate, PriorityRank: 9, Depth: 3,
-		Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
+		Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4, SeedOrigin: found.Origin(),
 		CallbackData: []byte{0, 255}, UncleanedURL: found, UseUncleanedURL: true, HTTPSUpgradeTried: true,
 		Request: &storage.NonGETRequest{Method: "POST", Body: []byte("a\xff")}, Sent: true,
 		VisitHistorySummary: &storage.VisitHistorySummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200,
@@ -416,16 +416,16 @@ type (
 		Stats               []byte
 	}
 	comparableURL struct {
-		State, URL, Source, Referrer, RobotsFor, Original string
-		Class                                             uint8
-		Rank                                              uint16
-		Depth, FailedAttempts, Redirects                  int
-		Context                                           []byte
-		UseOriginal, HTTPSUpgraded, Sent                  bool
-		Method, Body                                      string
-		NotBefore                                         int64
-		Page                                              *storage.VisitHistorySummary
-		ETag                                              []byte
+		State, URL, Source, Referrer, SeedOrigin, RobotsFor, Original string
+		Class                                                         uint8
+		Rank                                                          uint16
+		Depth, FailedAttempts, Redirects                              int
+		Context                                                       []byte
+		UseOriginal, HTTPSUpgraded, Sent                              bool
+		Method, Body                                                  string
+		NotBefore                                                     int64
+		Page                                                          *storage.VisitHistorySummary
+		ETag                                                          []byte
 	}
 )
 
@@ -494,7 +494,7 @@ func storeItems(t *testing.T, k *stoppedcrawl.Crawl) itemsByKind {
 			must(k.FrontierStore.OriginURLsInState(t.Context(), o, storage.EntryState(state),
 				func(e storage.Entry, at time.Time) bool {
 					u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer,
-						e.RobotsFor.String(), e.UncleanedURL.String(),
+						e.SeedOrigin.String(), e.RobotsFor.String(), e.UncleanedURL.String(),
 						uint8(e.PriorityClass), e.PriorityRank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData,
 						e.UseUncleanedURL, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(),
 						e.VisitHistorySummary, nil}
@@ -539,8 +539,8 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 				l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.EncodedStats})
 		case "url":
 			l := decodeJSON[api.FrontierURL](t, line)
-			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.UncleanedURL, l.PriorityClass,
-				l.PriorityRank, l.Depth, l.FailedAttempts, l.Redirects,
+			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.SeedOrigin, l.RobotsFor, l.UncleanedURL,
+				l.PriorityClass, l.PriorityRank, l.Depth, l.FailedAttempts, l.Redirects,
 				l.CallbackData, l.UseUncleanedURL, l.HTTPSUpgradeTried, l.Sent, l.Method, string(l.RequestBody),
 				l.NotBefore.UnixNano(), nil, nil}
 			if p := l.VisitHistorySummary; p != nil {

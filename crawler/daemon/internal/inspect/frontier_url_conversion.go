@@ -21,7 +21,7 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 		PriorityRank:  e.PriorityRank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(),
 		FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
 		CallbackData: e.CallbackData, UncleanedURL: e.UncleanedURL.String(), UseUncleanedURL: e.UseUncleanedURL,
-		HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
+		HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent, SeedOrigin: e.SeedOrigin.String(),
 	}
 	if e.Request != nil {
 		l.Method, l.RequestBody = e.Request.Method, e.Request.Body
@@ -55,17 +55,20 @@ func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 		k.Request = &storage.NonGETRequest{Method: l.Method, Body: l.RequestBody}
 	}
 	// Fields that are parsed. The first error counts.
-	var urlErr, sourceErr, uncleanedErr, originErr, historyErr error
+	var urlErr, sourceErr, uncleanedErr, seedErr, originErr, historyErr error
 	k.URL, urlErr = requireCanonicalURL(l.URL)
 	k.Source, sourceErr = storage.ParseSource(l.Source)
 	if l.UncleanedURL != "" {
 		k.UncleanedURL, uncleanedErr = requireCanonicalURL(l.UncleanedURL)
 	}
+	if l.SeedOrigin != "" {
+		k.SeedOrigin, seedErr = ParseOrigin(l.SeedOrigin)
+	}
 	if l.RobotsFor != "" {
 		k.RobotsFor, originErr = ParseOrigin(l.RobotsFor)
 	}
 	k.VisitHistorySummary, historyErr = toStorageVisitHistorySummary(l.VisitHistorySummary)
-	return k, cmp.Or(urlErr, sourceErr, uncleanedErr, originErr, historyErr)
+	return k, cmp.Or(urlErr, sourceErr, uncleanedErr, seedErr, originErr, historyErr)
 }
 
 // toStorageVisitHistorySummary converts the summary of a URL's earlier visits. nil stays nil.
