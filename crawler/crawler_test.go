@@ -72,7 +72,7 @@ func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 			t.Fatal(err)
 		}
 		if _, err := c.Frontier.Discover(t.Context(),
-			storage.Entry{URL: u, PriorityClass: storage.ClassEarly}); err != nil {
+			storage.Entry{URL: u, SeedOrigin: u.Origin(), PriorityClass: storage.ClassEarly}); err != nil {
 			t.Fatal(err)
 		}
 	}

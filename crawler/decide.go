@@ -252,7 +252,7 @@ func (c *Crawler) checkScopeAndGetClearance(ctx context.Context,
 	l storage.Lease) (clearance gate.Clearance, d decorum.Decision, err error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
-	err = c.Frontier.CheckScope(entry) // the scope may be narrower than when the URL was found
+	err = c.Frontier.CheckLeasedScope(ctx, entry) // the scope may be narrower than when the URL was found
 	switch {
 	case err != nil:
 	case !l.RobotsFor.IsZero():

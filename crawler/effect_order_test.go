@@ -61,7 +61,8 @@ func checkEffects(t *testing.T, got, want []string) {
 // TestOrderOfEffects checks the effects of a visit, in order, from the lease of its URL: the
 // robots.txt that allows it is in the ledger before any record names it, and its sitemaps are
 // queued; the request is in the ledger before its first byte, and the response before the archive
-// has it; the links are in the store before the URL is acked, and the ack comes last.
+// has it; the first page is noted before the handler; the links are in the store before the URL is
+// acked, and the ack comes last.
 func TestOrderOfEffects(t *testing.T) {
 	const page = "http://a.test/"
 	firstOfOrigin := []string{string(stepUnpark) + " http://a.test", string(stepSetNote) + " heeded"}
@@ -69,8 +70,8 @@ func TestOrderOfEffects(t *testing.T) {
 	robotsLearnt := []string{string(stepSetNote) + " robots", string(stepHold) + " http://a.test"}
 	for kind, want := range map[crawler.VisitKind]struct{ before, after []string }{
 		crawler.PageVisit: {slices.Concat(firstOfOrigin, robotsKept, pageCounted),
-			slices.Concat(effectsOf(page, stepHandler, stepRecorder), effectsOf("http://a.test/linked", stepAdd),
-				effectsOf(page, stepAck))},
+			slices.Concat([]string{string(stepSetNote) + " page_found"}, effectsOf(page, stepHandler, stepRecorder),
+				effectsOf("http://a.test/linked", stepAdd), effectsOf(page, stepAck))},
 		crawler.FeedVisit: {slices.Concat(robotsKept, pageCounted),
 			slices.Concat(effectsOf("http://a.test/feed", stepHandler, stepRecorder),
 				effectsOf("http://a.test/listed", stepAdd),

@@ -26,6 +26,7 @@ import (
 type pageHandler struct {
 	pageHandlerConfig
 	contentSeen contentSeen
+	seedTargets seedTargets
 }
 
 type pageHandlerConfig struct {
@@ -47,6 +48,10 @@ type pageHandlerConfig struct {
 func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	if v.interrupted {
 		return leaseOutcome{outcome: storage.Requeue}, nil
+	}
+	// The handler may queue links that belong to the crawl only because of this answer.
+	if err := p.recordThatPageExists(commitContext(ctx), v); err != nil {
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	// Call the handler. If it only reports that its context is done, the page is visited again.
 	links, verdict := p.callHandlerIfContentUsable(ctx, v)

@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -22,12 +23,58 @@ func (p *pageHandler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit
 	}
 	entry := redirectEntry(v, to)
 	entry.Request = request
-	added, err := p.frontier.Discover(ctx, entry)
+	added, err := p.frontier.DiscoverRedirect(ctx, entry)
 	p.counters.count(func(s *Stats) {
 		s.Redirects++
 		s.RedirectsToNewURLs += int64(added)
 	})
 	return err
+}
+
+// pageFoundNoteKey is the note of a crawl in which a page was found. Its value is "1".
+const pageFoundNoteKey = "page_found"
+
+// HasFoundPage reports whether the crawl with these notes has ever found a page: a visit was answered with
+// 2xx or 304.
+func HasFoundPage(ctx context.Context, notes storage.Notes) (bool, error) {
+	note, err := notes.ReadNote(ctx, decorum.Origin{}, pageFoundNoteKey)
+	return len(note) > 0, err
+}
+
+// maxSeedTargetLogs limits the lines of log about redirects of seeds in one run.
+const maxSeedTargetLogs = 100
+
+// seedTargets is what a run knows of the pages that its seeds lead to.
+type seedTargets struct {
+	hasFoundPage atomic.Bool  // the note of pageFoundNoteKey is set
+	logCount     atomic.Int64 // redirects of seeds that were logged, or would have been
+}
+
+// recordThatPageExists notes that the crawl has found a page, if v did. If redirects of a seed led to v
+// from another site, the site of v joins the scope: a seed at example.com stands for www.example.com, too.
+func (p *pageHandler) recordThatPageExists(ctx context.Context, v *Visit) error {
+	if !v.OK() && v.Status() != http.StatusNotModified {
+		return nil
+	}
+	if !p.seedTargets.hasFoundPage.Load() {
+		err := p.frontier.Store().SetNote(ctx, decorum.Origin{}, pageFoundNoteKey, []byte("1"))
+		if err != nil {
+			return err
+		}
+		p.seedTargets.hasFoundPage.Store(true)
+	}
+	extended, err := p.frontier.ExtendScopeToSeedTarget(ctx, v.Lease.Entry)
+	if !extended {
+		return err
+	}
+	switch n := p.seedTargets.logCount.Add(1); {
+	case n <= maxSeedTargetLogs:
+		p.log.Info("a seed redirects to another site, which belongs to the crawl from now on",
+			"setting", "scope.seed_redirects", "seed", v.Lease.SeedOrigin, "to", v.URL())
+	case n == maxSeedTargetLogs+1:
+		p.log.Info("more seeds redirect to other sites; they are not logged")
+	}
+	return nil
 }
 
 // RedirectTarget returns the target of an answer's redirect and the request to make there, and
@@ -51,12 +98,13 @@ func RedirectTarget(original *storage.NonGETRequest,
 }
 
 // redirectEntry returns the entry of a redirect's target. It counts one more redirect, but has the
-// depth of the redirecting URL, which it replaces.
+// depth of the redirecting URL, which it replaces: that of a seed stands for the seed.
 func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	e := storage.Entry{URL: to, Source: storage.SourceRedirect,
 		PriorityClass: v.Lease.PriorityClass, PriorityRank: v.Lease.PriorityRank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
-		Referrer: v.URL().String(), CallbackData: v.Lease.CallbackData}
+		SeedOrigin: v.Lease.SeedOrigin,
+		Referrer:   v.URL().String(), CallbackData: v.Lease.CallbackData}
 	if isAnnouncedFeed(v.Lease) {
 		e.Source = storage.SourceFeed
 	}

@@ -90,6 +90,9 @@ func (f *Frontier) AddReplacement(ctx context.Context, e storage.Entry) error {
 // prepareEntryAndCheckScope cleans e and assigns its order. It returns why e is out of scope, nil
 // if it belongs to the crawl.
 func (f *Frontier) prepareEntryAndCheckScope(ctx context.Context, e *storage.Entry) (refusal, err error) {
+	if err := f.LoadSeedRedirects(ctx); err != nil {
+		return nil, err
+	}
 	if err := f.normalizeURLAndAssignOrder(ctx, e); err != nil {
 		return nil, err
 	}
@@ -152,6 +155,9 @@ func (f *Frontier) cleanURL(u decorum.URL) decorum.URL {
 
 // ParamCleaner returns Config.ParamCleaner.
 func (f *Frontier) ParamCleaner() *ParamCleaner { return f.cfg.ParamCleaner }
+
+// Scope returns Config.Scope with the sites that redirects of seeds led to; nil: all URLs.
+func (f *Frontier) Scope() *Scope { return f.cfg.Scope }
 
 // CheckScope returns nil if e belongs to the crawl, otherwise an error of Kind decorum.OutOfScope
 // that gives the reason. It does not check how many URLs and hosts there are.

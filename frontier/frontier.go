@@ -70,6 +70,7 @@ type Frontier struct {
 	patterns          urlsPerPatternLimiter  // limits the number of URLs of a pattern
 	duplicates        duplicatePatternCloser // patterns of URLs whose pages repeat others
 	httpsUpgrades     httpsUpgradeTracker    // origins that have moved to https
+	redirects         *redirectTracker       // redirects of seeds that left the scope
 	refusals          refusalCounter         // counts what Discover refused
 	sessionIDRemovals refusalCounter         // counts URLs that lost a session ID
 	notFollowed       refusalCounter         // counts nofollow links, and pages that need rendering
@@ -85,8 +86,10 @@ func New(store storage.Store, cfg Config) *Frontier {
 		cfg.Now = time.Now
 	}
 	// Build the parts. They share the counters, and know the store and the configuration, but not
-	// the Frontier.
-	f := &Frontier{store: store, cfg: cfg,
+	// the Frontier. The Scope is a copy, because Frontiers that share one follow different redirects.
+	redirects := &redirectTracker{notes: store, base: cfg.Scope}
+	cfg.Scope = redirects.extendedScope()
+	f := &Frontier{store: store, cfg: cfg, redirects: redirects,
 		recentURLs:        seenCache{newBoundedTextSet(maxRecentURLs)},
 		httpsUpgrades:     httpsUpgradeTracker{notes: store, scope: cfg.Scope},
 		refusals:          refusalCounter{noteKey: refusalsNoteKey, onRefused: cfg.OnRefused},

@@ -47,14 +47,18 @@ func (w ScopeMode) String() string {
 // MaxDepth 0 means DefaultMaxDepth. MaxParams and the limits after it end what a site generates
 // without end.
 type ScopeConfig struct {
-	Mode         ScopeMode        // how far from the seeds
-	AllowFTP     bool             // ftp URLs belong to the crawl; also allowed if a seed is one
-	Include      []*regexp.Regexp // if not empty, a URL must match one of them
-	Exclude      []*regexp.Regexp // a URL must match none of them
-	MaxDepth     int              // links from a seed; negative: seeds only
-	MaxURLLength int              // bytes
-	MaxParams    int              // parameters in a query
-	MaxPathDepth int              // segments in a path
+	Mode ScopeMode // how far from the seeds
+	// SeedRedirects is how far from a seed its own redirects may lead beyond Mode. The site at their end
+	// then belongs to the crawl: see Frontier.ExtendScopeToSeedTarget. It applies to entries with a
+	// SeedOrigin.
+	SeedRedirects ScopeMode
+	AllowFTP      bool             // ftp URLs belong to the crawl; also allowed if a seed is one
+	Include       []*regexp.Regexp // if not empty, a URL must match one of them
+	Exclude       []*regexp.Regexp // a URL must match none of them
+	MaxDepth      int              // links from a seed; negative: seeds only
+	MaxURLLength  int              // bytes
+	MaxParams     int              // parameters in a query
+	MaxPathDepth  int              // segments in a path
 	// MaxPathRepeats is how many times in a row a path may contain the same segment, or the same
 	// sequence of up to 8 segments.
 	MaxPathRepeats int
@@ -112,18 +116,25 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	return c
 }
 
-// A Scope decides which URLs belong to a crawl. It is immutable.
+// A Scope decides which URLs belong to a crawl. It is immutable, but for that of a Frontier: see
+// Frontier.Scope.
 type Scope struct {
 	cfg       ScopeConfig
-	scopeKeys map[string]bool // scopeKey of each seed
+	scopeKeys map[string]bool // scopeKey of each seed: true; in PathScope also of the directories above: false
 	allowsFTP bool            // AllowFTP, or a seed is on ftp
+	// hasRedirectSite reports whether redirects of seeds led to a site; nil: to none.
+	hasRedirectSite func(scopeKey string) bool
 }
 
 // NewScope returns the Scope of a crawl from seeds.
 func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 	s := &Scope{cfg: cfg.withDefaults(), scopeKeys: map[string]bool{}, allowsFTP: cfg.AllowFTP}
 	for _, u := range seeds {
-		s.scopeKeys[s.scopeKey(u)] = true
+		key := s.scopeKey(u)
+		s.anyScopeKey(u, func(above string) bool {
+			s.scopeKeys[above] = s.scopeKeys[above] || above == key
+			return false
+		})
 		s.allowsFTP = s.allowsFTP || !u.Origin().IsHTTP()
 	}
 	return s
@@ -157,9 +168,9 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 		return nil
 	case e.Depth > max(s.cfg.MaxDepth, 0):
 		return s.depthRefusal(e)
-	case s.cfg.Mode == PathScope && !s.isBelowSeed(e.URL):
+	case !s.isWithinMode(e) && s.cfg.Mode == PathScope:
 		return newRefusal(OutsideScope, "outside the directories of the seeds")
-	case s.cfg.Mode != AnyScope && s.cfg.Mode != PathScope && !s.scopeKeys[s.scopeKey(e.URL)]:
+	case !s.isWithinMode(e):
 		return newRefusal(OutsideScope, "another %s than the seeds'", s.cfg.Mode)
 	case len(s.cfg.Include) > 0 && !matchesAny(s.cfg.Include, u):
 		return &Refusal{NotIncluded, "matches no include pattern"}
@@ -183,16 +194,51 @@ func (s *Scope) depthRefusal(e *storage.Entry) *Refusal {
 	return newRefusal(DeepLink, "deeper than %d links", limit)
 }
 
+// isWithinMode reports whether e is as near to the seeds as the mode requires, or to its own seed as
+// SeedRedirects requires.
+func (s *Scope) isWithinMode(e *storage.Entry) bool {
+	return s.cfg.Mode == AnyScope || s.isSeedSite(e.URL) ||
+		s.hasRedirectSite != nil && s.anyScopeKey(e.URL, s.hasRedirectSite) ||
+		s.mayRedirect(e.SeedOrigin, e.URL.Origin())
+}
+
+// mayRedirect reports whether redirects may lead from seed, which is zero if they begin elsewhere, to
+// target.
+func (s *Scope) mayRedirect(seed, target decorum.Origin) bool {
+	near := s.cfg.SeedRedirects
+	return !seed.IsZero() && s.hasSeedOn(seed) && near.siteKey(seed) == near.siteKey(target)
+}
+
+// hasSeedOn reports whether o is as near to a seed as the mode requires; in PathScope, whether a seed is on
+// its host.
+func (s *Scope) hasSeedOn(o decorum.Origin) bool {
+	key := s.cfg.Mode.siteKey(o)
+	if s.cfg.Mode == PathScope {
+		key += "/"
+	}
+	_, ok := s.scopeKeys[key]
+	return ok
+}
+
+// isSeedSite reports whether u is as near to a seed as the mode requires.
+func (s *Scope) isSeedSite(u decorum.URL) bool {
+	return s.anyScopeKey(u, func(key string) bool { return s.scopeKeys[key] })
+}
+
 // newRefusal returns a Refusal with a formatted Detail.
 func newRefusal(r RefusalReason, format string, args ...any) *Refusal {
 	return &Refusal{r, fmt.Sprintf(format, args...)}
 }
 
-// isBelowSeed reports whether u is in the directory of a seed, or below it.
-func (s *Scope) isBelowSeed(u decorum.URL) bool {
-	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
-	for i := range len(path) {
-		if path[i] == '/' && s.scopeKeys[u.Origin().Host()+path[:i+1]] {
+// anyScopeKey reports whether has returns true for the scopeKey of u or, in PathScope, for the key of any
+// directory above it.
+func (s *Scope) anyScopeKey(u decorum.URL, has func(key string) bool) bool {
+	key := s.scopeKey(u)
+	if s.cfg.Mode != PathScope {
+		return has(key)
+	}
+	for i := len(u.Origin().Host()); i < len(key); i++ {
+		if key[i] == '/' && has(key[:i+1]) {
 			return true
 		}
 	}
@@ -202,16 +248,30 @@ func (s *Scope) isBelowSeed(u decorum.URL) bool {
 // scopeKey returns the origin, host or domain of u, or its host and directory. All URLs with the key of
 // a seed are in scope.
 func (s *Scope) scopeKey(u decorum.URL) string {
-	switch s.cfg.Mode {
-	case OriginScope:
-		return u.Origin().String()
-	case DomainScope:
-		return registrable.Domain(u.Origin().Host())
-	case PathScope:
-		path, _, _ := strings.Cut(u.PathAndQuery(), "?")
-		return u.Origin().Host() + path[:strings.LastIndexByte(path, '/')+1]
+	key := s.cfg.Mode.siteKey(u.Origin())
+	if s.cfg.Mode == PathScope {
+		key += directoryOf(u)
 	}
-	return u.Origin().Host()
+	return key
+}
+
+// directoryOf returns the path of u up to its last slash.
+func directoryOf(u decorum.URL) string {
+	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
+	return path[:strings.LastIndexByte(path, '/')+1]
+}
+
+// siteKey returns o, its host or its domain, or "" for AnyScope.
+func (w ScopeMode) siteKey(o decorum.Origin) string {
+	switch w {
+	case OriginScope:
+		return o.String()
+	case DomainScope:
+		return registrable.Domain(o.Host())
+	case AnyScope:
+		return ""
+	}
+	return o.Host()
 }
 
 // matchesAny reports whether u matches one of patterns.

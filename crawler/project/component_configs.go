@@ -150,8 +150,13 @@ func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 	if err != nil {
 		return frontier.ScopeConfig{}, err
 	}
+	seedRedirects, err := frontier.ParseScopeMode(p.Scope.SeedRedirects)
+	if err != nil {
+		return frontier.ScopeConfig{}, err
+	}
 	cfg := frontier.ScopeConfig{
-		Mode: mode, AllowFTP: p.Fetch.FTP, MaxDepth: cmp.Or(p.Scope.MaxDepth, -1), MaxURLLength: p.Scope.MaxURLLength,
+		Mode: mode, SeedRedirects: seedRedirects, AllowFTP: p.Fetch.FTP,
+		MaxDepth: cmp.Or(p.Scope.MaxDepth, -1), MaxURLLength: p.Scope.MaxURLLength,
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxPathRepeats: p.Scope.MaxPathRepeats,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
 		MaxDuplicatesPerPattern: p.Scope.MaxDuplicatesPerPattern,

@@ -22,6 +22,7 @@ type choiceField struct {
 var choiceFields = []choiceField{
 	{"agent.signature.agent_form", []string{"dictionary", "string"}},
 	{"scope.within", []string{"path", "origin", "host", "domain", "any"}},
+	{"scope.seed_redirects", []string{"origin", "host", "domain", "any"}},
 	{"robots.dialect", []string{"google", "yandex", "google-oss"}},
 	{"robots.purpose", []string{"search", "ai-input", "ai-train", "archive"}},
 	{"revisit.mode", []string{"none", "interval", "adaptive"}},

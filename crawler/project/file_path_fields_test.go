@@ -77,7 +77,8 @@ func textFieldPaths(t reflect.Type, path string) (names []string) {
 var nonPathTextFields = []string{
 	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory",
 	"agent.signature.agent_form",
-	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
+	"seeds", "handler", "scope.within", "scope.seed_redirects", "scope.include", "scope.exclude", "scope.params.drop",
+	"scope.params.keep",
 	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
 	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours",
 	"politeness.hosts.*.window.zone",

@@ -49,10 +49,13 @@ type AgentSettings struct {
 // ScopeSettings says which URLs belong to the crawl. The limits from max_params on stop sites
 // that generate URLs without end; 0 sets each of these limits to its default.
 type ScopeSettings struct {
-	ScopeMode string   `yaml:"within"`    // path, origin, host, domain or any, relative to the seeds
-	Include   []string `yaml:"include"`   // RE2 patterns; a URL must match one of them. Empty: every URL matches
-	Exclude   []string `yaml:"exclude"`   // RE2 patterns; a URL that matches one is excluded, even if include matches
-	MaxDepth  int      `yaml:"max_depth"` // links from a seed; 0: seeds only
+	ScopeMode string `yaml:"within"` // path, origin, host, domain or any, relative to the seeds
+	// origin, host, domain or any: how far from a seed its own redirects may lead; the host (or directory,
+	// origin or domain, as within says) at their end then belongs to the crawl
+	SeedRedirects string   `yaml:"seed_redirects"`
+	Include       []string `yaml:"include"`   // RE2 patterns; a URL must match one of them. Empty: every URL matches
+	Exclude       []string `yaml:"exclude"`   // RE2 patterns; a URL that matches one is excluded, even if include matches
+	MaxDepth      int      `yaml:"max_depth"` // links from a seed; 0: seeds only
 	// pages visited on one host, over all runs together; 0: no limit
 	MaxPagesPerHost int `yaml:"max_pages_per_host"`
 	// decoded bytes of bodies from one host, over all runs together; 0: no limit
@@ -262,7 +265,8 @@ func Default() Project {
 		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime),
 			SignatureAgentForm: string(botauth.DictionaryForm)}},
 		Scope: ScopeSettings{
-			ScopeMode: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
+			ScopeMode: "host", SeedRedirects: "any",
+			MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
 			MaxPathRepeats: frontier.DefaultMaxPathRepeats, MaxRedirects: frontier.DefaultMaxRedirects,
 			MaxURLsPerPattern:       frontier.DefaultMaxURLsPerPattern,

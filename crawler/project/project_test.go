@@ -203,6 +203,10 @@ p.yaml:1:1: seeds: nothing to crawl: name URLs on the command line, or set seeds
 p.yaml:4:5: seeds[1]: "example.com" is not a URL the crawl can visit: expected https://host/path
   4 |   - example.com
     |     ^`},
+		{"seed redirects", minimalFile + "scope: {seed_redirects: none}\n", `
+p.yaml:3:25: scope.seed_redirects: "none" is not one of origin, host, domain, any
+  3 | scope: {seed_redirects: none}
+    |                         ^`},
 		{"scope", minimalFile + "scope: {within: subdomain}\n", `
 p.yaml:3:17: scope.within: "subdomain" is not one of path, origin, host, domain, any
   3 | scope: {within: subdomain}

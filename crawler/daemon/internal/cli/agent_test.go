@@ -129,7 +129,7 @@ func TestExplainWithoutIndexing(t *testing.T) {
 	v := daemontest.NewWebFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: "+
 		"ai-train=no\n"))
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, command.ExitDone,
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, command.ExitFailed,
 		"blocked by robots.txt: 1")
 	res := runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing")
 	if res.want(t, command.ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout,

@@ -40,6 +40,10 @@ line. It visits no page and keeps nothing. It reads the data directory only for 
 size of the pages of an earlier crawl. --output writes the forecast as JSON Lines, the
 totals first. The forecast leaves out pages that only links lead to.
 
+The page at the end of a seed's redirects may be on another host, which then belongs to
+the crawl (scope.seed_redirects). If no seed leads to a page, now or in an earlier run,
+the crawl fails and says why.
+
 Exit codes: 0 done, also where a limit of pages or bytes ends the crawl, 1 failed,
 2 wrong usage or configuration, 4 stopped by a signal, by --max-time, or by a reader
 that closed standard output. A dry run has the same codes, but nothing to continue.`

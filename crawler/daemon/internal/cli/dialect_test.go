@@ -19,18 +19,19 @@ func TestDialect(t *testing.T) {
 		Response: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
 	for _, test := range []struct {
 		dialect        string
+		exit           int
 		pages          string
 		robotsRequests int // for robots.txt, by the crawl and its resumed run
 	}{
-		{"google", "pages: 0 (", 1},
-		{"yandex", "pages: 4 (", 2},
+		{"google", command.ExitFailed, "pages: 0 (", 1},
+		{"yandex", command.ExitDone, "pages: 4 (", 2},
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
 			v := daemontest.NewWebFixture(t, site)
 			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a",
-				"http://shop.example/b")...).want(t, command.ExitDone, test.pages)
+				"http://shop.example/b")...).want(t, test.exit, test.pages)
 			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t,
-				command.ExitDone, "pages: 0 (")
+				test.exit, "pages: 0 (")
 			robotsRequests := 0
 			for _, x := range v.Web.Log() {
 				if x.URL == "http://shop.example/robots.txt" {

@@ -98,7 +98,11 @@ type dryRunForecastBuilder struct {
 // newForecast forecasts a crawl of p that began when the dry run did. The dry run has ended.
 func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages,
 	pageSize project.Size) (*dryRunForecast, error) {
-	report, err := api.FullReport(ctx, inspect.New(s.Engine).Report, api.ReportQuery{})
+	q, err := inspect.New(ctx, s.Engine)
+	if err != nil {
+		return nil, err
+	}
+	report, err := api.FullReport(ctx, q.Report, api.ReportQuery{})
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type foregroundRun struct {
 	sharedBrakes *engine.CrossProcessBrakes // nil unless the project is in Redis
 	visitedHosts visitedHostSet
 	recentDelays recentDelays
+	seeds        seedOutcomes
 	isResumed    bool // an earlier run left state in the data directory
 	isTemporary  bool // see crawlOptions.temporary
 	// the files of the run are removed if it sends nothing
@@ -61,7 +62,8 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 	}
 	g := engine.Config{
 		Stores: j.stores, Outputs: o, Handlers: a.Handlers, Log: a.Log,
-		Hooks: crawler.Hooks{Visited: j.countVisit}, FastRetries: s.fastRetries,
+		Hooks:     crawler.Hooks{VisitRefused: j.seeds.visitRefused, Visited: j.countVisit},
+		OnRefused: j.seeds.discoveryRefused, FastRetries: s.fastRetries,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(),
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}
@@ -84,6 +86,7 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 func (j *foregroundRun) countVisit(v *crawler.Visit) {
 	j.visitedHosts.addVisitedHost(v)
 	j.recentDelays.add(v)
+	j.seeds.visited(v)
 }
 
 // followSharedBrakes makes the crawl honour the brakes that daemons set in Redis. It waits at most
@@ -201,11 +204,12 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	j.onlyDeadTwinsLeft = errors.Is(crawlErr, frontier.ErrOnlySuspendedLeft) && j.isResumed &&
 		j.areOnlyDeadTwinsLeft(context.WithoutCancel(ctx))
 	a.printSummary(context.WithoutCancel(ctx), j, crawlErr)
+	noPageErr := j.errNoPage(context.WithoutCancel(ctx), crawlErr)
 	// Close returns the failure of a failed store again, which has already been logged.
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {
 		crawlErr = errors.Join(crawlErr, closeErr)
 	}
-	return j.exitErrorFor(crawlErr)
+	return j.exitErrorFor(crawlErr, noPageErr)
 }
 
 // seedAndCrawlUntilEnd queues the seeds and crawls until no URL is left, or a limit or a signal

@@ -166,7 +166,7 @@ func TestFTPCommands(t *testing.T) {
 	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, command.ExitCheckFailed, "/secret")
 	on("robots", "check", "--agent=x", "ftp://a.example/x").want(t, command.ExitDone)
 	on("sitemap", "ftp://a.example/sitemap.xml").want(t, command.ExitDone, "ftp://a.example/x")
-	runCommand(t, v.CrawlArgs("ftp://a.example/x")...).want(t, command.ExitDone)
+	runCommand(t, v.CrawlArgs("ftp://a.example/x")...).want(t, command.ExitFailed, "answers with status 404")
 	runCommand(t, "explain", "--data", v.DataDir(), "ftp://a.example/secret/x").want(t, command.ExitDone, "/secret")
 }
 

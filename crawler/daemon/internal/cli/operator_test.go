@@ -148,7 +148,11 @@ func TestPurpose(t *testing.T) {
 				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(
 					"User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
-		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone, tt.says)
+		exit := command.ExitDone
+		if strings.HasPrefix(tt.says, "pages: 0") {
+			exit = command.ExitFailed
+		}
+		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, exit, tt.says)
 	}
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	for text, says := range map[string]string{
@@ -161,7 +165,7 @@ func TestPurpose(t *testing.T) {
 }
 
 // Seeds that the crawl cannot visit are reported.
-func TestSeedsThatLeadNowhere(t *testing.T) {
+func TestSeedsThatCannotBeVisited(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	empty := testfile.Write(t, "empty.txt", "# nothing\n\n")
 	config := func(text string) string {
@@ -173,7 +177,8 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 		command.ExitUsage, "is not a regular file")
 	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, command.ExitUsage, "not a URL the crawl can visit")
 	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t,
-		command.ExitDone, "a seed is out of scope")
+		command.ExitFailed, "a seed is out of scope",
+		"no seed led to a page:\n  http://shop.example/a is out of scope: matches an exclude pattern")
 }
 
 func TestParseSeedLine(t *testing.T) {

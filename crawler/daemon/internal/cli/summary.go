@@ -169,8 +169,8 @@ func firstRevisitText(runErr error) string {
 }
 
 // exitErrorFor turns the error that ended a run into the command's error, which carries the exit
-// code and, where the crawl can continue, the command that does it.
-func (j *foregroundRun) exitErrorFor(runErr error) error {
+// code and, where the crawl can continue, the command that does it. noPageErr is that of errNoPage.
+func (j *foregroundRun) exitErrorFor(runErr, noPageErr error) error {
 	// A reader that wants no more, such as head: a visit whose line was not written is repeated, but the
 	// lines that were in the pipe are lost.
 	if errors.Is(runErr, sinks.ErrReaderLeft) {
@@ -187,13 +187,15 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	}
 	// Done, or only suspended hosts are left: that is a failure if the crawl got no page at all.
 	switch {
-	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft), j.exhaustedLimit(runErr) != "":
+	case j.exhaustedLimit(runErr) != "":
 		return nil // the summary names the limit
+	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft):
+		return noPageErr
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) &&
 		(j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits() || j.onlyDeadTwinsLeft):
-		return nil
+		return noPageErr
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
-		return runErr
+		return errors.Join(runErr, noPageErr)
 	}
 	return &command.ExitError{Code: command.ExitFailed,
 		Err: fmt.Errorf("%w\nWhat was written is kept. Remove the cause, then continue with:\n  %s",

@@ -116,7 +116,11 @@ func (j *foregroundRun) suspendedHosts(ctx context.Context, c storage.Counts) (h
 	if c.SuspendedURLs == 0 {
 		return nil, false
 	}
-	reports, _ := inspect.New(j.Engine).SuspendedHosts(ctx, maxSuspendedHosts+1)
+	q, err := inspect.New(ctx, j.Engine)
+	if err != nil {
+		return nil, false
+	}
+	reports, _ := q.SuspendedHosts(ctx, maxSuspendedHosts+1)
 	for _, h := range reports[:min(len(reports), maxSuspendedHosts)] {
 		why := h.HoldReason
 		switch { // the store has no reason for a Retry-After of more than a day, or a refused address

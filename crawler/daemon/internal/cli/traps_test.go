@@ -129,15 +129,16 @@ func TestClosedPatternOverSockets(t *testing.T) {
 }
 
 // A redirect does not count as a link: the target of a seed's redirect has the depth of the seed. A
-// seed that redirects out of scope is reported, because the crawl may end at once.
+// seed that redirects to an excluded URL is reported, because the crawl may end at once.
 func TestSeedThatRedirects(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
 	}})
-	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t,
-		command.ExitDone,
+	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {exclude: [other]}\n")
+	runCommand(t, v.CrawlArgs("-c", config, "http://shop.example/", "http://shop.example/away",
+		"--max-depth=0")...).want(t, command.ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
 }
 

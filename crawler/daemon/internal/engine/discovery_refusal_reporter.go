@@ -43,7 +43,7 @@ type DiscoveryRefusalReporter struct {
 	log              *slog.Logger
 	onRefused        func(storage.Entry, error) // called for each refused URL; may be nil
 	RefusedURLCount  atomic.Int64
-	refusedSeedCount atomic.Int64 // the seeds in RefusedURLCount
+	refusedSeedCount atomic.Int64 // the seeds in RefusedURLCount, and what they redirect to
 
 	mu           sync.Mutex               // guards warnedLimits
 	warnedLimits map[limitWarningKey]bool // at most maxLimitWarnings, and the one of the crawl
@@ -70,9 +70,8 @@ func (o *DiscoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err er
 		}
 	case isLimit:
 		o.warnLimitReached(e, err, field)
-	case e.Source == storage.SourceRedirect && e.Depth == 0:
-		o.log.Warn("a seed redirects to a URL out of scope: crawl from there, or widen the scope with --scope",
-			"seed", e.Referrer, "to", e.URL, "why", err)
+	case !e.SeedOrigin.IsZero() && o.refusedSeedCount.Add(1) <= maxLimitWarnings:
+		o.log.Warn("a seed redirects to a URL out of scope", "seed", e.Referrer, "to", e.URL, "why", err)
 	}
 }
 

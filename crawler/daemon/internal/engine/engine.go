@@ -65,7 +65,6 @@ type Engine struct {
 	Stores            datadir.CrawlStores
 	Project           project.Project
 	pathConfinement   *confine.ProjectAccess // see Config.Confinement
-	Scope             *frontier.Scope
 	Gate              *gate.Gate
 	Frontier          *frontier.Frontier
 	Crawler           *crawler.Crawler // nil: see Config.NewWithoutCrawler
@@ -115,11 +114,12 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 	// Connect the parts: the frontier takes the scope, and cleans URLs by the rules of the gate.
 	r := &Engine{
 		Stores: g.Stores, Project: p, pathConfinement: g.Confinement,
-		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: gate.New(gateConfig, g.Stores.Robots),
+		Gate:            gate.New(gateConfig, g.Stores.Robots),
 		RefusalReporter: &DiscoveryRefusalReporter{log: g.Log, onRefused: g.OnRefused},
 	}
 	r.Frontier = frontier.New(g.Stores.Frontier, frontier.Config{
-		Scope: r.Scope, ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(), CleanURL: r.Gate.CleanURL, Budget: budget,
+		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(),
+		CleanURL: r.Gate.CleanURL, Budget: budget,
 		Now: g.Now, WaitForRevisitsAndSuspensions: g.WaitForRevisitsAndSuspensions,
 		MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.OnNewURLQueued,
 		OnRefused:   r.RefusalReporter.countAndReportRefusal,
@@ -208,7 +208,8 @@ func (r *Engine) QueueSeeds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly})
+		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, SeedOrigin: u.Origin(),
+			PriorityClass: storage.ClassEarly})
 	}
 	return flush()
 }

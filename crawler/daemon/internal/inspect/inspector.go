@@ -33,10 +33,13 @@ type Inspector struct {
 	closedPatterns atomic.Pointer[frontier.ClosedPatterns] // set by loadClosedPatterns
 }
 
-// New returns an Inspector of the engine's crawl at the present time.
-func New(r *engine.Engine) *Inspector {
+// New returns an Inspector of the engine's crawl at the present time. It reads notes of the crawl.
+func New(ctx context.Context, r *engine.Engine) (*Inspector, error) {
+	if err := r.Frontier.LoadSeedRedirects(ctx); err != nil {
+		return nil, err
+	}
 	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, RobotsStore: r.Stores.Robots, Gate: r.Gate,
-		Scope: func() *frontier.Scope { return r.Scope }, ParamCleaner: r.Frontier.ParamCleaner(), AsOf: time.Now()}
+		Scope: r.Frontier.Scope, ParamCleaner: r.Frontier.ParamCleaner(), AsOf: time.Now()}, nil
 }
 
 // ParseHostParam returns the canonical form of a host parameter, or "" for an empty one. For any

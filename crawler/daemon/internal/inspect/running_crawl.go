@@ -24,7 +24,10 @@ type RunningCrawl struct {
 // inspect calls do with an Inspector of the crawl at the present time.
 func (c *RunningCrawl) inspect(ctx context.Context, do func(context.Context, *Inspector) error) error {
 	return c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
-		q := New(e)
+		q, err := New(ctx, e)
+		if err != nil {
+			return err
+		}
 		q.Name = c.Name
 		return do(ctx, q)
 	})

@@ -33,7 +33,11 @@ func (s *Supervisor) withInspector(ctx context.Context, name string,
 		return err
 	}
 	return r.withEngine(ctx, func(ctx context.Context, crawl *engine.Engine) error {
-		return do(ctx, inspect.New(crawl))
+		q, err := inspect.New(ctx, crawl)
+		if err != nil {
+			return err
+		}
+		return do(ctx, q)
 	})
 }
 

@@ -30,6 +30,7 @@ type Crawl struct {
 	Dir           datadir.StateDir
 	env           *command.Env
 	directoryLock *datadir.DirectoryLock // nil if the directory holds no crawl; the stores are then empty
+	seedRedirects frontier.SeedRedirects // of all runs
 }
 
 // OpenAndDo opens the crawl in the directory name, calls do with it and closes it. A signal cancels
@@ -110,6 +111,9 @@ func (k *Crawl) openStores() (err error) {
 	}
 	s, err := datadir.OpenStores(k.Project, k.env.BoltOptions(k.Project, nil))
 	k.FrontierStore, k.RobotsStore = s.Frontier, s.Robots
+	if err == nil { // now, because the scope is needed while the store is listed, too
+		k.seedRedirects, err = frontier.ReadSeedRedirects(context.Background(), k.FrontierStore)
+	}
 	return err
 }
 
@@ -127,14 +131,15 @@ func (k *Crawl) Close() (err error) {
 	return err
 }
 
-// loadScope returns the scope of the project. It reads all seeds, and the files that list them.
+// loadScope returns the scope of the project, with the sites that its seeds redirect to. It reads all
+// seeds, and the files that list them.
 func (k *Crawl) loadScope() (*frontier.Scope, error) {
 	cfg, err := k.Project.ScopeConfig()
 	if err != nil {
 		return nil, err
 	}
 	seedPerOrigin, err := k.Project.FirstSeedPerOrigin(os.Open)
-	return frontier.NewScope(cfg, seedPerOrigin), err
+	return frontier.NewScope(cfg, seedPerOrigin).WithSeedRedirects(k.seedRedirects), err
 }
 
 // scopeOrWarn returns the scope of the project. If that fails, for example because a file of seeds

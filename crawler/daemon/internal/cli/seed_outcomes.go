@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// maxFailedSeeds limits the seeds that the error of a crawl without pages names.
+const maxFailedSeeds = 10
+
+// seedOutcomes collects why seeds of a run led to no page. Its methods may be called at the same time.
+type seedOutcomes struct {
+	mu      sync.Mutex   // guards failed and hasMore
+	failed  []failedSeed // at most maxFailedSeeds
+	hasMore bool         // more seeds have failed
+}
+
+// A failedSeed is a seed that has led to no page so far.
+type failedSeed struct {
+	url    string
+	target string // where its redirects have led so far; url without redirects
+	why    string // about target, a predicate; empty: not known yet
+}
+
+// visited records a visit to a seed, or to where its redirects lead, that found no page, or a visit to
+// the robots.txt that must come first.
+func (s *seedOutcomes) visited(v *crawler.Visit) {
+	e, u := v.Lease.Entry, v.URL().String()
+	// If a callback wants no such page, that is no failure.
+	if e.SeedOrigin.IsZero() || v.OK() || errors.Is(v.Err, decorum.Dropped) {
+		return
+	}
+	to, redirects := decorum.URL{}, false
+	if v.Response != nil {
+		to, redirects = v.Response.Location()
+	}
+	switch {
+	case v.Kind == crawler.RobotsVisit && v.Response == nil && v.Err != nil:
+		s.record(e, e.URL.String(), "cannot be visited: "+engine.InnerErrorText(v.Err))
+	case v.Kind == crawler.RobotsVisit && v.Status() >= http.StatusInternalServerError:
+		s.record(e, e.URL.String(), fmt.Sprintf("cannot be visited: its robots.txt answers with status %d", v.Status()))
+	case !v.Kind.IsPage():
+	case redirects:
+		s.recordRedirect(e, u, to.String())
+	case v.Response != nil:
+		s.record(e, u, fmt.Sprintf("answers with status %d", v.Status()))
+	case v.Err != nil:
+		s.record(e, u, "cannot be visited: "+engine.InnerErrorText(v.Err))
+	}
+}
+
+// visitRefused records that a queued seed, or where its redirects lead, may not be visited.
+func (s *seedOutcomes) visitRefused(l storage.Lease, d decorum.Decision) {
+	switch {
+	case l.SeedOrigin.IsZero(), d.Action != decorum.Refuse && d.Action != decorum.Suspend:
+	case d.Reason == decorum.ReasonDropped, d.Reason == decorum.ReasonHostPages, d.Reason == decorum.ReasonHostBytes:
+	case d.Reason == decorum.ReasonRobots:
+		s.record(l.Entry, l.URL.String(), "is closed by robots.txt: "+d.Rule)
+	default:
+		s.record(l.Entry, l.URL.String(), "cannot be visited: "+engine.InnerErrorText(d.Err()))
+	}
+}
+
+// discoveryRefused records that a seed, or what it redirects to, is out of scope.
+func (s *seedOutcomes) discoveryRefused(e storage.Entry, err error) {
+	if e.SeedOrigin.IsZero() {
+		return
+	}
+	if e.Source == storage.SourceRedirect {
+		from := e
+		from.Redirects--
+		s.recordRedirect(from, e.Referrer, e.URL.String())
+	}
+	s.record(e, e.URL.String(), "is out of scope: "+engine.InnerErrorText(err))
+}
+
+// record sets why the URL of e is no page.
+func (s *seedOutcomes) record(e storage.Entry, url, why string) {
+	s.update(e, failedSeed{url, url, why}, func(f *failedSeed) bool {
+		if f.target == url {
+			f.why = why
+		}
+		return f.target == url
+	})
+}
+
+// recordRedirect sets where the URL from of e redirects to.
+func (s *seedOutcomes) recordRedirect(e storage.Entry, from, to string) {
+	s.update(e, failedSeed{from, to, ""}, func(f *failedSeed) bool {
+		if f.target == from {
+			f.target, f.why = to, ""
+		}
+		return f.target == to && (f.url == from || e.Redirects > 0)
+	})
+}
+
+// update calls change with each failed seed. If it returns false for all, and e is a seed, update adds
+// added.
+func (s *seedOutcomes) update(e storage.Entry, added failedSeed, change func(*failedSeed) (found bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := false
+	for i := range s.failed {
+		found = change(&s.failed[i]) || found
+	}
+	switch {
+	case found, e.Redirects > 0:
+	case len(s.failed) < maxFailedSeeds:
+		s.failed = append(s.failed, added)
+	default:
+		s.hasMore = true
+	}
+}
+
+// errNoPage returns an error with the reasons if seeds of this run failed, and no run of the crawl has
+// found a page. It returns nil if runErr, the error that ended the run, is a limit, a signal or a failure.
+func (j *foregroundRun) errNoPage(ctx context.Context, runErr error) error {
+	if runErr != nil && !errors.Is(runErr, frontier.ErrOnlyRevisitsLeft) &&
+		!errors.Is(runErr, frontier.ErrOnlySuspendedLeft) {
+		return nil
+	}
+	s := &j.seeds
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.failed) == 0 {
+		return nil
+	}
+	if found, err := crawler.HasFoundPage(ctx, j.Stores.Frontier); found || err != nil {
+		return err
+	}
+	var text strings.Builder
+	text.WriteString("no seed led to a page:")
+	for _, f := range s.failed {
+		fmt.Fprintf(&text, "\n  %s", plaintext.TruncateURL(f.url))
+		if f.target != f.url {
+			fmt.Fprintf(&text, " redirects to %s", plaintext.TruncateURL(f.target))
+			if f.why != "" {
+				text.WriteString(", which")
+			}
+		}
+		if f.why != "" {
+			text.WriteString(" " + plaintext.ReplaceControlChars(f.why))
+		}
+	}
+	if s.hasMore {
+		text.WriteString("\n  and more seeds")
+	}
+	return errors.New(text.String())
+}
