@@ -34,7 +34,8 @@ type Config struct {
 	// the state is in memory, and ends with the process.
 	StateDir string
 	// Seeds are the URLs from which the crawl starts. Unless FrontierConfig.Scope is set, only
-	// URLs of their hosts are visited. Seeds that an earlier run visited are not visited again.
+	// URLs of their hosts, and of the hosts to which they redirect, are visited. Seeds that an
+	// earlier run visited are not visited again.
 	Seeds []string
 	// OnPage is called with each page that was answered with 2xx, in one call at a time. If it
 	// returns nil, the crawl follows the links of the page; otherwise its error has the meaning of
@@ -82,7 +83,8 @@ func (cfg Config) withDefaults(seeds []decorum.URL) (Config, error) {
 	cfg.LimiterConfig.IPConcurrency = cmp.Or(cfg.LimiterConfig.IPConcurrency, 2)
 	if cfg.FrontierConfig.Scope == nil {
 		cfg.FrontierConfig.Scope = frontier.NewScope(
-			frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, seeds)
+			frontier.ScopeConfig{Mode: frontier.HostScope, SeedRedirects: frontier.AnyScope,
+				CurrentYear: time.Now().Year()}, seeds)
 	}
 	switch {
 	case cfg.OnPage != nil && cfg.Handler != nil:

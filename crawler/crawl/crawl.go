@@ -173,7 +173,8 @@ func (c *Crawl) callOnPage(ctx context.Context, v *crawler.Visit) error {
 func (c *Crawl) Run(ctx context.Context) error {
 	newSeeds := 0
 	for _, u := range c.seeds {
-		e := storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly}
+		e := storage.Entry{URL: u, Source: storage.SourceSeed, SeedOrigin: u.Origin(),
+			PriorityClass: storage.ClassEarly}
 		added, err := c.crawler.Frontier.Discover(ctx, e)
 		if err != nil {
 			return err

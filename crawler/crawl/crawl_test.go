@@ -163,6 +163,29 @@ func TestNoPage(t *testing.T) {
 	})
 }
 
+// TestSeedRedirects: a seed redirects to another host, whose pages are then visited.
+func TestSeedRedirects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(
+			crawltest.Site{Host: "library.example",
+				Fallback: crawltest.StaticPage(crawltest.Redirect(301, "http://www.library.example/"))},
+			crawltest.Site{Host: "www.library.example",
+				Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/hours></a><a href=http://other.example/></a>"))})
+		cfg := quietConfig(web)
+		var pages []string
+		cfg.OnPage = func(_ context.Context, v *crawler.Visit) error {
+			pages = append(pages, v.URL().String())
+			return nil
+		}
+		if err := crawl.Run(t.Context(), cfg); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"http://www.library.example/", "http://www.library.example/hours"}; !slices.Equal(pages, want) {
+			t.Errorf("OnPage got %q, want %q", pages, want)
+		}
+	})
+}
+
 func noPage(context.Context, *crawler.Visit) error { return nil }
 
 func noHandler(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
