@@ -2,6 +2,7 @@ package frontier_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
@@ -45,6 +46,7 @@ func TestExtendScopeToSeedTarget(t *testing.T) {
 		frontier.HostScope:   {"http://www.b.test/x": true, "https://www.b.test/": true, "http://b.test/": false},
 		frontier.OriginScope: {"http://www.b.test/x": true, "https://www.b.test/": false},
 		frontier.DomainScope: {"http://b.test/": true, "http://c.test/": false},
+		frontier.PathScope:   {"http://www.b.test/x": true, "https://www.b.test/": true, "http://b.test/": false},
 	} {
 		store := memory.New(memory.Config{})
 		f := newScopedFrontier(t, store, mode, "http://a.test/")
@@ -86,6 +88,50 @@ func TestExtendScopeToSeedTarget(t *testing.T) {
 		if f.CheckScope(storage.Entry{URL: mustURL(t, "http://hop.test/link")}) == nil {
 			t.Errorf("mode %v: a site between joined the scope", mode)
 		}
+	}
+}
+
+// In PathScope, the directory at the end of a seed's redirects joins the scope, also in other processes and
+// in later runs, but no page above the directory of a seed.
+func TestSeedRedirectsInPathScope(t *testing.T) {
+	const seed = "http://a.test/docs/old/"
+	store := memory.New(memory.Config{})
+	f := newScopedFrontier(t, store, frontier.PathScope, seed)
+	other := newScopedFrontier(t, store, frontier.PathScope, seed)
+	if err := other.LoadSeedRedirects(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CheckScope(seedRedirectEntry(t, seed, "http://a.test/")); err != nil {
+		t.Error(err)
+	}
+	extendScope(t, f, seed, "http://a.test/", false)
+	extendScope(t, f, seed, "http://a.test/docs/index.html?a=/b/", false)
+	extendScope(t, f, seed, "http://a.test/docs/old/page", false)
+	extendScope(t, f, seed, "http://a.test/docs/new/?p=/x/", true)
+	extendScope(t, f, seed, "http://www.b.test/docs/"+strings.Repeat("x", 1100)+"/", false)
+	extendScope(t, f, seed, "http://www.b.test/docs/", true)
+	extendScope(t, f, seed, "http://www.b.test/docs/again", false)
+	later := newScopedFrontier(t, store, frontier.PathScope, seed)
+	for text, want := range map[string]bool{
+		"http://a.test/docs/new/x/y": true, "http://www.b.test/docs/x/y?z": true, "http://www.b.test/docs": false,
+		"http://www.b.test/docs2/": false, "http://a.test/docs/": false, "http://a.test/": false,
+	} {
+		e := storage.Entry{URL: mustURL(t, text), Source: storage.SourceLink, Depth: 1}
+		for name, f := range map[string]*frontier.Frontier{"this": f, "another": other, "a later": later} {
+			if got := f.CheckLeasedScope(t.Context(), e) == nil; got != want {
+				t.Errorf("%s is in the scope of %s process: %v, want %v", text, name, got, want)
+			}
+		}
+	}
+	// A run in another mode has the sites; one in PathScope ignores sites without a directory.
+	wide := newScopedFrontier(t, store, frontier.HostScope, seed)
+	if err := wide.CheckLeasedScope(t.Context(), storage.Entry{URL: mustURL(t, "http://www.b.test/x")}); err != nil {
+		t.Error(err)
+	}
+	extendScope(t, wide, seed, "http://c.test/", true)
+	narrow := newScopedFrontier(t, store, frontier.PathScope, seed)
+	if narrow.CheckLeasedScope(t.Context(), storage.Entry{URL: mustURL(t, "http://c.test/x")}) == nil {
+		t.Error("a redirect to a host, from a run in another mode, has extended PathScope")
 	}
 }
 
