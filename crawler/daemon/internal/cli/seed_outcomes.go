@@ -33,6 +33,22 @@ type failedSeed struct {
 	why    string // about target, a predicate; empty: not known yet
 }
 
+// String returns what the error of a crawl without pages says of f.
+func (f failedSeed) String() string {
+	text, why := plaintext.TruncateURL(f.url), plaintext.ReplaceControlChars(f.why)
+	switch {
+	case f.target == f.url && why == "":
+		return text + " redirects, directly or by others, to itself"
+	case f.target == f.url:
+		return text + " " + why
+	}
+	text += " redirects to " + plaintext.TruncateURL(f.target)
+	if why != "" {
+		text += ", which " + why
+	}
+	return text
+}
+
 // visited records a visit to a seed, or to where its redirects lead, that found no page, or a visit to
 // the robots.txt that must come first.
 func (s *seedOutcomes) visited(v *crawler.Visit) {
@@ -142,16 +158,7 @@ func (j *foregroundRun) errNoPage(ctx context.Context, runErr error) error {
 	var text strings.Builder
 	text.WriteString("no seed led to a page:")
 	for _, f := range s.failed {
-		fmt.Fprintf(&text, "\n  %s", plaintext.TruncateURL(f.url))
-		if f.target != f.url {
-			fmt.Fprintf(&text, " redirects to %s", plaintext.TruncateURL(f.target))
-			if f.why != "" {
-				text.WriteString(", which")
-			}
-		}
-		if f.why != "" {
-			text.WriteString(" " + plaintext.ReplaceControlChars(f.why))
-		}
+		text.WriteString("\n  " + f.String())
 	}
 	if s.hasMore {
 		text.WriteString("\n  and more seeds")

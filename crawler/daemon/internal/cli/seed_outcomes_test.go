@@ -81,18 +81,24 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{
 			"/":      crawltest.StaticPage(crawltest.HTML("home")),
 			"/moved": crawltest.StaticPage(crawltest.Redirect(302, "/gone")),
+			"/loop":  crawltest.StaticPage(crawltest.Redirect(302, "/loop")),
+			"/ring":  crawltest.StaticPage(crawltest.Redirect(302, "/ring2")),
+			"/ring2": crawltest.StaticPage(crawltest.Redirect(302, "/ring")),
 			"/away":  crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/secret")),
 		}}
 	v := daemontest.NewWebFixture(t, site)
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {exclude: [/secret]}\n")
 	bad := []string{"-c", config, "http://shop.example/closed", "http://shop.example/missing",
-		"http://shop.example/moved", "http://shop.example/away", "http://shop.example/secret"}
+		"http://shop.example/moved", "http://shop.example/away", "http://shop.example/secret",
+		"http://shop.example/loop", "http://shop.example/ring"}
 	runCommand(t, v.CrawlArgs(bad...)...).want(t, command.ExitFailed, "no seed led to a page:",
 		"http://shop.example/closed is closed by robots.txt: disallow: /closed\n",
 		"http://shop.example/missing answers with status 404\n",
 		"http://shop.example/moved redirects to http://shop.example/gone, which answers with status 404\n",
 		"http://shop.example/away redirects to http://other.example/secret, which is out of scope: matches an exclude",
-		"http://shop.example/secret is out of scope: matches an exclude pattern")
+		"http://shop.example/secret is out of scope: matches an exclude pattern",
+		"http://shop.example/loop redirects, directly or by others, to itself\n",
+		"http://shop.example/ring redirects, directly or by others, to itself\n")
 	resume := func(exit int, more ...string) {
 		t.Helper()
 		runCommand(t, append([]string{"crawl", "--resume", "--data", v.DataDir(), "--progress=none"},
