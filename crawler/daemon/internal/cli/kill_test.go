@@ -176,7 +176,7 @@ func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
 // run starts or resumes the crawl, and reports whether it finished. A time sent on kill kills it
 // before. When run returns, the log has all requests of a killed crawl.
 func (v *killedCrawl) run(kill <-chan time.Time) (ended bool, err error) {
-	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(),
+	args := []string{"crawl", "--data", v.data, "--sitemap-xml=false", "--warc", v.archiveDir(),
 		"--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.server.Addr, "--delay", killDelay.String(), "--max-depth=100",
 		"--progress=none", "--log-level=error"}
