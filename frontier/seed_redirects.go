@@ -15,7 +15,7 @@ import (
 // values. Each note is written without reading it first, because other processes may write it, too.
 const (
 	// The keys of a seed whose redirects ended at a page of another site: the origins of the seed and of
-	// that page. The value is "1".
+	// that page, in PathScope with the directory of the page. The value is "1".
 	followedRedirectPrefix = "seed_redirect "
 	// The same for a seed that redirects to a URL that the crawl knew already.
 	knownRedirectPrefix = "seed_redirect_known "
@@ -23,8 +23,8 @@ const (
 	redirectSitePrefix = "seed_redirect_site "
 )
 
-// maxSeedRedirects is how many pairs of a seed's origin and another origin one Frontier handles. Further
-// redirects of seeds do not extend the scope.
+// maxSeedRedirects is how many pairs of a seed's origin and the origin or directory at the end of its
+// redirects one Frontier handles. Further redirects of seeds do not extend the scope.
 const maxSeedRedirects = 100_000
 
 // maxRedirectDirectory bounds the length of a directory in a note, in bytes. Redirects to longer ones do not
