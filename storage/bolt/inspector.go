@@ -1,8 +1,12 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -153,4 +157,61 @@ func (s *Store) SeenURLFingerprints(
 		}
 		return true
 	})
+}
+
+// ReadHostNames returns the hosts in the store at path whose names begin with prefix, in the order of their
+// names, at most limit. It is for hints to users: it changes nothing, and waits at most 0.1 s for a process
+// that has the store open. A missing store is an error.
+func ReadHostNames(path, prefix string, limit int) (names []string, err error) {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 { // bbolt would write to an empty file
+		return nil, err
+	}
+	err = catchFault(func() error {
+		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return db.View(func(tx *bbolt.Tx) error {
+			// Hosts that a checkpoint wrote, and then those that only the log has.
+			if bucket := tx.Bucket([]byte(bucketNames)); bucket != nil {
+				keyPrefix, cursor := hostNameKey(prefix), bucket.Cursor()
+				key, _ := cursor.Seek(keyPrefix)
+				for ; bytes.HasPrefix(key, keyPrefix) && len(names) < limit; key, _ = cursor.Next() {
+					names = append(names, string(key[len(hostNameKey("")):]))
+				}
+			}
+			logged, err := readLoggedHostNames(tx, prefix)
+			names = append(names, logged...)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, explainOpenError(path, err)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(limit, len(names))], nil
+}
+
+// readLoggedHostNames returns the hosts with prefix of which the log has an origin.
+func readLoggedHostNames(tx *bbolt.Tx, prefix string) (names []string, err error) {
+	bucket := tx.Bucket([]byte(bucketLog))
+	if bucket == nil {
+		return nil, nil
+	}
+	log := &replayedLogState{make(map[uint32]*residentOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
+	err = bucket.ForEach(func(key, segment []byte) error {
+		segment, err := verifyAndTrimChecksum(key, segment)
+		if err == nil {
+			_, err = replaySegment(segment, log)
+		}
+		return err
+	})
+	for _, o := range log.origins {
+		if host := o.name.Host(); strings.HasPrefix(host, prefix) {
+			names = append(names, host)
+		}
+	}
+	return names, err
 }

@@ -258,3 +258,31 @@ func TestCompactBehindALink(t *testing.T) {
 		t.Errorf("%d bytes became %d, with mode %v", before, after.Size(), after.Mode())
 	}
 }
+
+// TestReadHostNames checks that hosts are read from the log and from the checkpoints of a store that is not
+// open, and that the file stays as it is.
+func TestReadHostNames(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir) // a.example and b.example
+	before, err := os.ReadFile(storePath(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		prefix string
+		limit  int
+		want   string
+	}{{"", 9, "[a.example b.example]"}, {"b", 9, "[b.example]"}, {"", 1, "[a.example]"}, {"c", 9, "[]"}} {
+		got, err := ReadHostNames(storePath(dir), tt.prefix, tt.limit)
+		if err != nil || fmt.Sprint(got) != tt.want {
+			t.Errorf("hosts with %q, at most %d: %v, %v; want %s", tt.prefix, tt.limit, got, err, tt.want)
+		}
+	}
+	if after, err := os.ReadFile(storePath(dir)); err != nil || string(after) != string(before) {
+		t.Errorf("ReadHostNames has changed the file: %v", err)
+	}
+	openStore(t, dir, Options{noSync: true})
+	if _, err := ReadHostNames(storePath(dir), "", 9); err == nil {
+		t.Error("ReadHostNames has read a store that is open")
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func completions(t *testing.T, args ...string) []string {
 // TestCompletionOfWords checks that shells offer the words that flags take, and that the flags accept them.
 func TestCompletionOfWords(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
-		{"crawl --scope ", "origin host domain any"},
+		{"crawl --scope ", "path origin host domain any"},
 		{"crawl --dialect ", "google yandex google-oss"},
 		{"crawl --progress ", "auto plain none"},
 		{"crawl --log-level ", "debug info warn error"},
@@ -47,8 +48,8 @@ func TestCompletionOfWords(t *testing.T) {
 	}
 	// A value that is offered is valid: the error of a value that is not names the others.
 	for line, want := range map[string]string{
-		"crawl --contact mailto:a@b.example --scope x http://a.example/":   "origin, host, domain, any",
-		"crawl --contact mailto:a@b.example --dialect x http://a.example/": "google, yandex",
+		"crawl --contact mailto:a@b.example --scope x http://a.example/":   "is not one of path, origin, host, domain, any",
+		"crawl --contact mailto:a@b.example --dialect x http://a.example/": "is not one of google, yandex, google-oss",
 		"demo --progress x":       "auto, plain, none",
 		"demo --log-level x":      "debug, info, warn, error",
 		"frontier list --state x": "queued, resting, parked",
@@ -66,6 +67,19 @@ func TestCompletionOfHosts(t *testing.T) {
 		crawltest.Site{Host: "tower.example", Pages: page}, crawltest.Site{Host: "village.example", Pages: page})
 	runCommand(t, v.CrawlArgs("http://town.example/", "http://tower.example/", "http://village.example/")...).want(t,
 		command.ExitDone)
+	// A process that holds the lock does not hinder a completion, which therefore hinders no crawl.
+	lock, err := datadir.StateDir(v.DataDir()).Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readStore := func() []byte {
+		text, err := os.ReadFile(filepath.Join(v.DataDir(), datadir.StoreFile))
+		if err != nil {
+			t.Error(err)
+		}
+		return text
+	}
+	before := readStore()
 	for _, args := range [][]string{
 		{"report", "--data", v.DataDir(), "--host", "to"}, {"frontier", "list", "--data=" + v.DataDir(), "--host=to"},
 		{"brake", "--data", v.DataDir(), "to"},
@@ -73,6 +87,12 @@ func TestCompletionOfHosts(t *testing.T) {
 		if got := completions(t, args...); !slices.Equal(got, []string{"tower.example", "town.example"}) {
 			t.Errorf("%q offers %q", args, got)
 		}
+	}
+	if !bytes.Equal(readStore(), before) {
+		t.Error("the completion has changed the file of the crawl")
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
 	}
 	daemonDir := t.TempDir()
 	for _, name := range []string{"books", "news"} {

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // The crawl's own files in its directory. Other files there are never touched.
@@ -258,6 +259,17 @@ func (d StateDir) StoreFiles() (files []string, err error) {
 		files = append(files, RobotsFile)
 	}
 	return files, nil
+}
+
+// HostNames returns the hosts of the crawl in the directory whose names begin with prefix, at most limit, for
+// the completion of a shell. It takes no lock and changes nothing. It returns an error if a process runs the
+// crawl, and no names if the directory holds no crawl or its state is in Redis.
+func (d StateDir) HostNames(prefix string, limit int) ([]string, error) {
+	names, err := bolt.ReadHostNames(d.Path(StoreFile), prefix, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
 }
 
 // ProjectDirs returns the directories with the state of a daemon's projects, by project name.

@@ -31,7 +31,7 @@ var valuesByFlag = map[string][]string{
 	"log-format": {"text", "json"},
 	"log-level":  {"debug", "info", "warn", "error"},
 	"progress":   {"auto", "plain", "none"},
-	"scope":      {"origin", "host", "domain", "any"},
+	"scope":      {"path", "origin", "host", "domain", "any"},
 	"state":      {"queued", "resting", "parked"},
 }
 
@@ -106,22 +106,36 @@ func hostNames(env *command.Env, c *cobra.Command, prefix string) []string {
 	}
 	var names []string
 	for _, project := range projects {
-		_ = targetOf(env, c, project).Do(ctx, func(ctx context.Context, i api.Inspector) error {
-			return i.Report(ctx, api.ReportQuery{}, func(r *api.StreamedReport) error {
-				for h, err := range r.Hosts {
-					if err != nil || len(names) == maxHosts {
-						return err
-					}
-					if strings.HasPrefix(h.Host, prefix) {
-						names = append(names, h.Host)
-					}
-				}
-				return nil
-			})
-		})
+		names = append(names, hostNamesOf(ctx, targetOf(env, c, project), prefix, maxHosts-len(names))...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// hostNamesOf returns at most limit hosts of a crawl. It calls the process that runs the crawl. It reads the
+// file of a crawl that no process runs without the lock of its directory: a crawl that begins meanwhile must
+// not find it in use, and a completion changes nothing.
+func hostNamesOf(ctx context.Context, target *crawlaccess.CrawlTargetFlags, prefix string, limit int) (names []string) {
+	crawl, dir, err := target.FindRunning(ctx)
+	if err != nil {
+		return nil
+	}
+	if crawl == nil {
+		names, _ = dir.HostNames(prefix, limit)
+		return names
+	}
+	_ = crawl.Report(ctx, api.ReportQuery{}, func(r *api.StreamedReport) error {
+		for h, err := range r.Hosts {
+			if err != nil || len(names) == limit {
+				return err
+			}
+			if strings.HasPrefix(h.Host, prefix) {
+				names = append(names, h.Host)
+			}
+		}
+		return nil
+	})
+	return names
 }
 
 // targetOf returns the crawl that the flags of c select, with the given project.
