@@ -11,8 +11,8 @@
 //
 // It executes what the pages of decorum use: text, if, with, range over slices and over maps with keys of
 // type string, break, continue, template, variables, fields, the functions and, or, not, len,
-// printf, eq, ne, lt, le, gt and ge, and functions of the caller. Anything else is an error of Parse or Execute, never
-// unescaped text. Its escapers write what those of html/template write.
+// printf, eq, ne, lt, le, gt and ge, and functions of the caller. Anything else is an error of Parse or
+// Execute, never unescaped text. Its escapers write what those of html/template write.
 //
 // Begin reading at Templates.Execute. Templates are not changed after Parse, so they are safe for
 // concurrent use.

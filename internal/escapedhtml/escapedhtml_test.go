@@ -19,6 +19,7 @@ type view struct {
 	Any         any
 	Inner       *view
 	Time        time.Time
+	NilTime     *time.Time
 	Addr        netip.Addr
 	Kind        kind
 }
@@ -82,6 +83,7 @@ func TestExecuteErrors(t *testing.T) {
 		`a{{.Map.absent}}`:               "has no absent",
 		`a{{.Inner.Text}}`:               "has no Text",
 		`a{{.Text.IsZero}}`:              "has no IsZero",
+		`a{{.NilTime.IsZero}}`:           "has no IsZero",
 		`a{{upper .Number}}`:             "argument 1",
 		`a{{upper .Text .Text}}`:         "2 arguments",
 		`a{{range .Number.Text}}{{end}}`: "has no Text",

@@ -139,8 +139,8 @@ func fieldOf(v reflect.Value, names []string) (reflect.Value, error) {
 // methodResult returns the result of the method IsZero or IsValid of v, or the zero Value if it does not have
 // the method.
 func methodResult(v reflect.Value, name string) reflect.Value {
-	if name != "IsZero" && name != "IsValid" || !v.IsValid() || !v.CanInterface() {
-		return reflect.Value{}
+	if name != "IsZero" && name != "IsValid" || !dereferenced(v).IsValid() || !v.CanInterface() {
+		return reflect.Value{} // on a nil pointer, the method of the value to which it points would panic
 	}
 	switch of := v.Interface().(type) {
 	case interface{ IsZero() bool }:

@@ -16,7 +16,7 @@ type Templates struct {
 	funcs map[string]any
 }
 
-// Parse parses escaped templates. A function of funcs takes any number of arguments and returns one
+// Parse parses escaped templates. A function of funcs takes a fixed number of arguments and returns one
 // value. A template of a later source replaces an earlier one of the same name.
 func Parse(funcs map[string]any, sources ...string) (Templates, error) {
 	t := Templates{map[string]*parse.Tree{}, funcs}
