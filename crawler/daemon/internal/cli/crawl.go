@@ -24,9 +24,11 @@ directory.
 The data directory (--data) holds the state of the crawl, so that --resume continues a
 crawl that was stopped or killed. The same command, repeated, continues it as well,
 unless its lines went to standard output. A new crawl that sends no request, for example
-because the name of its host is wrong, removes its files from the directory. Ctrl-C
-stops the crawl after the visits in flight have finished; a second one aborts them. The
-end of the terminal (SIGHUP) stops the crawl in the same way, unless nohup starts it.
+because the name of its host is wrong, removes its files from the directory.
+
+Ctrl-C stops the crawl after the visits in flight have finished; a second one aborts
+them. The end of the terminal (SIGHUP) stops the crawl in the same way, unless nohup
+starts it.
 
 --output - writes to standard output. If its reader exits, as head does, the crawl
 stops. --resume does not write again the lines that the reader did not read: where

@@ -134,6 +134,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	newFiles.FindMissing()
 	// The same command again continues its crawl. Standard output is an exception: it would lack the
 	// lines of earlier runs.
 	if !s.resume && !s.startFresh && p.Output.JSONL != "-" && dir.HoldsCrawlOf(p) {
@@ -141,7 +142,8 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		a.Log.Info("continuing the crawl of this project; --fresh starts a new one", "data", p.Store.Path)
 	}
 	// A new crawl that sends nothing leaves nothing in the way of the next command.
-	keepsFiles := s.resume || s.startFresh || p.Store.Redis.IsUsed()
+	mayHaveOldFiles := s.resume || s.startFresh || p.Store.Redis.IsUsed()
+	keepsFiles := mayHaveOldFiles
 	defer func() {
 		if !keepsFiles {
 			err = errors.Join(err, newFiles.Remove())
@@ -192,12 +194,13 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			return errors.Join(err, j.Close())
 		}
 	}
-	j.removesNewFiles = !keepsFiles
+	j.removesNewFiles = !mayHaveOldFiles
 	// Crawl. Meanwhile decorum report and others may call this process.
 	stopServing := a.serveQuestions(j, lock)
+	keepsFiles = true // also after a panic
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
-	keepsFiles = keepsFiles || !j.sentNothing(crawlErr)
+	keepsFiles = mayHaveOldFiles || !j.sentNothing(crawlErr)
 	if s.atEnd != nil {
 		s.atEnd(j)
 	}
@@ -206,8 +209,8 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	a.printSummary(context.WithoutCancel(ctx), j, crawlErr)
 	noPageErr := j.errNoPage(context.WithoutCancel(ctx), crawlErr)
 	// Close returns the failure of a failed store again, which has already been logged.
-	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {
-		crawlErr = errors.Join(crawlErr, closeErr)
+	if closeErr := j.Close(); closeErr != nil && !errors.Is(crawlErr, storage.ErrFailed) {
+		return j.newFailedError(errors.Join(crawlErr, closeErr)) // however the run ended
 	}
 	return j.exitErrorFor(crawlErr, noPageErr)
 }

@@ -216,6 +216,11 @@ func TestNothingSent(t *testing.T) {
 	if _, err := os.Stat(v.DataDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the data directory: %v, want none", err)
 	}
+	r := runCommand(t, append(refused, "--log-format=json")...)
+	r.want(t, command.ExitFailed, `"keeps_nothing":true`)
+	if strings.Contains(r.stderr, datadir.OutputFile) {
+		t.Errorf("the record names an output that is removed:\n%s", r.stderr)
+	}
 	notes := filepath.Join(v.DataDir(), "notes.txt")
 	if err := errors.Join(os.MkdirAll(v.DataDir(), 0o700), os.WriteFile(notes, nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -226,7 +231,7 @@ func TestNothingSent(t *testing.T) {
 	}
 	// The state of an earlier run is kept.
 	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (")
-	r := runCommand(t, append(refused, "--resume")...)
+	r = runCommand(t, append(refused, "--resume")...)
 	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl ||
 		strings.Contains(r.stderr, "keeps nothing") {
 		t.Errorf("the state of the earlier run is gone: %v\n%s", err, r.stderr)

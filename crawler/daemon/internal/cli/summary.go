@@ -57,7 +57,11 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 		fields = append(fields, "first_revisit", awaiting.FirstRevisit)
 	}
 	fields = append(fields, "output_lines_by_status", lineCountsByStatus(j.output.LineCounts()))
-	fields = append(fields, j.outputFields()...)
+	if j.keepsNothing(runErr) {
+		fields = append(fields, "keeps_nothing", true) // not even the output
+	} else {
+		fields = append(fields, j.outputFields()...)
+	}
 	if limit := j.exhaustedLimit(runErr); limit != "" {
 		fields = append(fields, "limit", limit, "continue_with", j.resumeCommand())
 	}
@@ -127,7 +131,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		c.ParkedURLs)
 	s.WriteLineIf(j.isResumed && runErr == nil && c.QueuedURLs == 0 && !j.Crawler.HasSent(),
 		"nothing was left to visit; --fresh starts a new crawl")
-	s.WriteLineIf(j.removesNewFiles && j.sentNothing(runErr), "no request was sent, so %s keeps nothing of this run",
+	s.WriteLineIf(j.keepsNothing(runErr), "no request was sent, so %s keeps nothing of this run",
 		j.Project.Store.Path)
 	j.writeOutputPaths(&s)
 	if limit := j.exhaustedLimit(runErr); limit != "" {
@@ -197,9 +201,14 @@ func (j *foregroundRun) exitErrorFor(runErr, noPageErr error) error {
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return errors.Join(runErr, noPageErr)
 	}
+	return j.newFailedError(runErr)
+}
+
+// newFailedError returns the error of a run that failed.
+func (j *foregroundRun) newFailedError(err error) error {
 	return &command.ExitError{Code: command.ExitFailed,
 		Err: fmt.Errorf("%w\nWhat was written is kept. Remove the cause, then continue with:\n  %s",
-			runErr, j.resumeCommand())}
+			err, j.resumeCommand())}
 }
 
 // exhaustedLimit returns the field and the value of the limit on the amount of work that ended the run;
@@ -220,6 +229,11 @@ func (j *foregroundRun) exhaustedLimit(runErr error) string {
 func (j *foregroundRun) sentNothing(runErr error) bool {
 	endedByItself := runErr == nil || errors.Is(runErr, frontier.ErrOnlySuspendedLeft)
 	return endedByItself && !j.Crawler.HasSent()
+}
+
+// keepsNothing reports whether the files of the run are removed.
+func (j *foregroundRun) keepsNothing(runErr error) bool {
+	return j.removesNewFiles && j.sentNothing(runErr)
 }
 
 // mayHaveReachedHostLimits reports whether earlier runs may have used up scope.max_pages_per_host

@@ -60,6 +60,10 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	if !acquired {
 		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
+	// The previous holder may have removed the file, or the directory, after it was opened here.
+	if !isFileIn(root, name, f) {
+		return nil, errors.Join(newDirectoryInUseError("another process, which has just ended", root, flag), h.Close())
+	}
 	// Remember the socket of the previous holder before replacing the text of the file.
 	h.staleSocket = readLockFile(f).socket
 	h.writeHolder("")
@@ -86,6 +90,13 @@ func (h *DirectoryLock) tryLockDir(root *os.Root, lockedDir string) (bool, error
 	h.dir = dir
 	acquired, err := tryLockFile(dir)
 	return acquired || err != nil, nil
+}
+
+// isFileIn reports whether root has f, an open file, under name.
+func isFileIn(root *os.Root, name string, f *os.File) bool {
+	opened, err := f.Stat()
+	named, err2 := root.Stat(name)
+	return err == nil && err2 == nil && os.SameFile(opened, named)
 }
 
 // isSameDirectory reports whether dir is the directory at path name.

@@ -17,21 +17,29 @@ type NewCrawlFiles struct {
 	isNewDir bool
 }
 
-// NewCrawlFiles returns the files of a crawl that d does not have yet. Call it before Lock, which creates
-// the first of them.
+// NewCrawlFiles returns the files that Lock creates in d: the directory, and the lock file. Call it before
+// Lock, and FindMissing after it.
 func (d StateDir) NewCrawlFiles() NewCrawlFiles {
-	isMissing := func(name string) bool {
-		_, err := os.Lstat(name)
-		return errors.Is(err, fs.ErrNotExist)
-	}
 	n := NewCrawlFiles{dir: d, isNewDir: isMissing(string(d))}
-	for _, file := range []string{StoreFile, RobotsFile, ProjectFile, OutputFile, BodiesDir, LedgerDir, SocketFile,
-		LockFile} {
-		if isMissing(d.Path(file)) {
+	if isMissing(d.Path(LockFile)) {
+		n.names = append(n.names, LockFile)
+	}
+	return n
+}
+
+// FindMissing adds the files of a crawl that the directory does not have yet. The caller holds the lock:
+// otherwise another process could create one of them afterwards, and Remove would remove it.
+func (n *NewCrawlFiles) FindMissing() {
+	for _, file := range []string{StoreFile, RobotsFile, ProjectFile, OutputFile, BodiesDir, LedgerDir, SocketFile} {
+		if isMissing(n.dir.Path(file)) {
 			n.names = append(n.names, file)
 		}
 	}
-	return n
+}
+
+func isMissing(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Remove removes the files, and the directory if it is new and has no other file. It keeps OutputFile if it

@@ -1,6 +1,7 @@
 package datadir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,5 +58,41 @@ func TestDaemonProject(t *testing.T) {
 	}
 	if _, name := data.DaemonProject(); name != "" {
 		t.Errorf("the daemon's directory is the project %q", name)
+	}
+}
+
+// TestNewCrawlFiles checks that the files of a crawl that another process made before Lock are kept, and that
+// what the caller made is removed.
+func TestNewCrawlFiles(t *testing.T) {
+	d := StateDir(filepath.Join(t.TempDir(), "data"))
+	for _, isOthers := range []bool{false, true} {
+		files := d.NewCrawlFiles()
+		if isOthers { // between the two calls, another process has run a crawl
+			if err := os.MkdirAll(string(d), PrivateDirMode); err != nil {
+				t.Fatal(err)
+			}
+			writeStoreFile(t, d)
+		}
+		lock, err := d.Lock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files.FindMissing()
+		if !isOthers {
+			writeStoreFile(t, d)
+		}
+		if err := errors.Join(files.Remove(), lock.Close()); err != nil {
+			t.Error(err)
+		}
+		if hasCrawl, err := d.HasCrawl(); err != nil || hasCrawl != isOthers {
+			t.Errorf("after Remove there is a crawl: %v, %v; want %v", hasCrawl, err, isOthers)
+		}
+	}
+}
+
+func writeStoreFile(t *testing.T, d StateDir) {
+	t.Helper()
+	if err := os.WriteFile(d.Path(StoreFile), []byte("a store"), PrivateFileMode); err != nil {
+		t.Fatal(err)
 	}
 }
