@@ -199,6 +199,18 @@ func TestSameCommandContinues(t *testing.T) {
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(outputRecords(t, v))); diff != "" {
 		t.Error(diff)
 	}
+	// A file of seeds that has changed makes another crawl.
+	v = daemontest.NewWebFixture(t, daemontest.ShopSite())
+	seeds := testfile.Write(t, "seeds.txt", "http://shop.example/\n")
+	config := testfile.Write(t, "shop.yaml", "seed_files: ["+seeds+"]\n")
+	args := v.CrawlArgs("--max-pages=1", "-c", config)
+	runCommand(t, args...).want(t, command.ExitDone)
+	runCommand(t, args...).want(t, command.ExitDone, "continuing the crawl")
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(seeds, later, later); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, args...).want(t, command.ExitUsage, "--resume continues it")
 	v = daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--output=-", "http://shop.example/")...).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--output=-", "http://shop.example/")...).want(t, command.ExitUsage,

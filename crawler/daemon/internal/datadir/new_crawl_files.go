@@ -57,7 +57,8 @@ func (n NewCrawlFiles) Remove() (err error) {
 	return err
 }
 
-// HoldsCrawlOf reports whether d holds the crawl of a project that is the same as p in every field.
+// HoldsCrawlOf reports whether d holds the crawl of a project that is the same as p in every field, and whose
+// files of seeds were not changed after it was saved: other seeds make another crawl.
 func (d StateDir) HoldsCrawlOf(p project.Project) bool {
 	if hasCrawl, err := d.HasCrawl(); err != nil || !hasCrawl {
 		return false
@@ -65,6 +66,15 @@ func (d StateDir) HoldsCrawlOf(p project.Project) bool {
 	saved, err := project.ReadFile(d.Path(ProjectFile))
 	if err != nil {
 		return false
+	}
+	savedAt, err := os.Stat(d.Path(ProjectFile))
+	if err != nil {
+		return false
+	}
+	for _, name := range p.SeedFiles {
+		if info, err := os.Stat(name); err != nil || info.ModTime().After(savedAt.ModTime()) {
+			return false
+		}
 	}
 	saved.Store.Path = p.Store.Path // the directory may have been moved since
 	savedText, err := EncodeProject(saved.Project)
