@@ -187,12 +187,13 @@ func (p *pageHandler) countDuplicateOrNonCanonical(ctx context.Context, v *Visit
 	if onAnyHost {
 		p.counters.count(func(s *Stats) { s.DuplicateBodies++ })
 	}
-	v.isDuplicateOnHost = onThisHost
 	if isTwin, isAlike := p.contentSeen.compareWithTwin(p.bodyHash(v), v.URL()); isTwin {
-		if err := p.frontier.RecordTwins(ctx, v.URL(), isAlike); err != nil {
+		// A twin is no evidence of a trap: pages that wait on either scheme may be new.
+		if err := p.frontier.RecordTwins(ctx, v.URL(), isAlike); err != nil || isAlike {
 			return err
 		}
 	}
+	v.isDuplicateOnHost = onThisHost
 	return p.frontier.RecordPage(ctx, v.URL(), onThisHost)
 }
 

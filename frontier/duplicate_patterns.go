@@ -19,11 +19,10 @@ import (
 
 // Bounds of what is kept of duplicates. A pattern beyond them stays open.
 const (
-	maxCountedDuplicatePatterns = 50_000 // patterns of all hosts that are counted at a time, at least
-	maxHostsWithDuplicates      = 10_000 // hosts whose patterns are counted at a time, at least
-	maxClosedPatterns           = 10_000 // of all hosts together
-	maxClosedPatternLength      = 512    // bytes of a pattern
-	maxPatternDirectories       = 8      // directories of a path that are counted as patterns
+	maxCountedDuplicatePatterns = 100_000 // patterns of all hosts that are counted at a time, at least
+	maxClosedPatterns           = 10_000  // of all hosts together
+	maxClosedPatternLength      = 512     // bytes of a pattern
+	maxPatternDirectories       = 8       // directories of a path that are counted as patterns
 )
 
 // closedPatternNotePrefix begins the keys of the crawl's notes of closed patterns. Each pattern has its
@@ -100,10 +99,12 @@ func (c *ClosedPatterns) List(host string) (list []ClosedPattern) {
 }
 
 // Check returns an error of Kind decorum.OutOfScope if a pattern matches the URL of e. Only links and
-// redirects are refused: a person or a sitemap names the other URLs.
+// redirects are refused: a person or a sitemap names the other URLs. Pages that were visited before are
+// revisited, because the pages that others repeat are among them.
 func (c *ClosedPatterns) Check(e storage.Entry) error {
 	patterns := c.byHost[e.URL.Origin().Host()]
-	if len(patterns) == 0 || e.Source != storage.SourceLink && e.Source != storage.SourceRedirect {
+	if len(patterns) == 0 || e.Source != storage.SourceLink && e.Source != storage.SourceRedirect ||
+		e.VisitHistorySummary != nil {
 		return nil
 	}
 	for _, pattern := range duplicatePatterns(e.URL.PathAndQuery()) {
@@ -123,8 +124,7 @@ type duplicatePatternCloser struct {
 	isLoaded  atomic.Bool   // the notes of earlier runs have been read
 	hasClosed atomic.Bool   // closed has patterns
 
-	mu     sync.RWMutex                   // guards hosts, counts and closed
-	hosts  recent.Map[string, struct{}]   // hosts with a duplicate: patterns of others are not counted
+	mu     sync.RWMutex                   // guards counts and closed
 	counts recent.Map[uint64, bodyCounts] // by a hash of host and pattern
 	closed ClosedPatterns
 }
@@ -173,23 +173,24 @@ func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (cl
 	if d.limit == 0 {
 		return nil
 	}
-	host := u.Origin().Host()
+	host, patterns := u.Origin().Host(), duplicatePatterns(u.PathAndQuery())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, isKnown := d.hosts.Peek(host); !isKnown && !isDuplicate {
-		return nil // most hosts have no duplicates, and need no counts
+	if slices.ContainsFunc(patterns, func(pattern string) bool { return d.closed.has(host, pattern) }) {
+		return nil
 	}
-	d.hosts.Put(host, struct{}{}, maxHostsWithDuplicates)
-	for _, pattern := range duplicatePatterns(u.PathAndQuery()) {
-		if d.closed.has(host, pattern) {
-			return closed // the patterns after it are within this one
-		}
+	// Begin with the narrowest pattern. When it is closed, the wider ones count half of their duplicates
+	// only, so that the next directory of a tree stays open when one is a copy.
+	for _, pattern := range slices.Backward(patterns) {
 		key := maphash.String(patternHashSeed, host+pattern)
 		n, _ := d.counts.Get(key, maxCountedDuplicatePatterns)
 		if isDuplicate {
 			n.duplicates++
 		} else {
 			n.others++
+		}
+		if len(closed) > 0 {
+			n.duplicates /= 2
 		}
 		if n.duplicates+n.others > 4*d.limit { // what was found lately counts more
 			n.duplicates, n.others = n.duplicates/2, n.others/2

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,49 +34,61 @@ func TestDuplicatePatterns(t *testing.T) {
 	}
 }
 
-// TestDuplicatePatternCloser: a pattern is closed by limit duplicates, unless more than a tenth as many
-// of its pages since the first duplicate are new; a narrower pattern closes then.
+// TestDuplicatePatternCloser: limit duplicates close the narrowest pattern that has them, unless more than
+// a tenth as many of its pages are new. Pages before the first duplicate count, too.
 func TestDuplicatePatternCloser(t *testing.T) {
-	parse := func(path string) decorum.URL {
-		u, err := decorum.ParseURL("http://a.test" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u
-	}
 	for _, tt := range []struct {
-		name   string
-		others int // new pages in /a/x/ for each 10 duplicates in /a/y/
-		want   []string
+		name       string
+		new        int    // pages in /a/x/ before the first duplicate
+		duplicates string // pages that are duplicates: a format of a word and a number
+		want       []string
 	}{
-		{"all are duplicates", 0, []string{"/a/*", "/a/y/*", "/a/y/#"}},
-		{"a tenth is new", 1, []string{"/a/*", "/a/y/*", "/a/y/#"}},
-		{"more is new", 3, []string{"/a/y/*", "/a/y/#"}},
+		{"of one pattern", 0, "/a/y/%[2]d", []string{"/a/y/#"}},
+		{"of one directory", 0, "/a/y/%[1]s/z", []string{"/a/y/*"}},
+		{"of many directories", 0, "/a/y%[1]s/z", []string{"/a/*"}},
+		{"after as many new pages as a tenth", 2, "/a/y%[1]s/z", []string{"/a/*"}},
+		{"after more new pages", 30, "/a/y%[1]s/z", nil},
+		{"of one directory, after more new pages of another", 30, "/a/y/%[1]s/z", []string{"/a/y/*"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := duplicatePatternCloser{limit: 20}
 			var closed []string
-			for n := range 40 {
-				if n%10 == 0 {
-					for i := range tt.others {
-						d.recordPage(parse("/a/x/new"+strings.Repeat("z", n+i)), false)
-					}
-				}
-				for _, p := range d.recordPage(parse("/a/y/"+string(rune('0'+n%10))+string(rune('0'+n/10))), true) {
+			record := func(path string, isDuplicate bool) {
+				for _, p := range d.recordPage(mustParseURL(t, "http://a.test"+path), isDuplicate) {
 					closed = append(closed, p.Pattern)
 				}
 			}
-			if !slices.Equal(closed, tt.want) {
-				t.Errorf("closed %q, want %q", closed, tt.want)
+			for n := range tt.new {
+				record("/a/x/"+strings.Repeat("n", n+1), false)
 			}
-			link := storage.Entry{URL: parse("/a/x/more"), Source: storage.SourceLink}
+			for n := range 40 {
+				record(fmt.Sprintf(tt.duplicates+"%.0[1]s%.0[2]d", strings.Repeat("z", n+1), n), true)
+			}
+			if !slices.Equal(closed, tt.want) {
+				t.Fatalf("closed %q, want %q", closed, tt.want)
+			}
+			link := storage.Entry{URL: mustParseURL(t, "http://a.test/a/x/more"), Source: storage.SourceLink}
 			if refused := d.check(link) != nil; refused != slices.Contains(tt.want, "/a/*") {
 				t.Errorf("a link to /a/x/more is refused: %v", refused)
 			}
-			link.Source = storage.SourceSitemap
+			link.VisitHistorySummary = &storage.VisitHistorySummary{}
+			if err := d.check(link); err != nil {
+				t.Errorf("a revisit: %v", err)
+			}
+			link = storage.Entry{URL: link.URL, Source: storage.SourceSitemap}
 			if err := d.check(link); err != nil {
 				t.Errorf("a URL of a sitemap: %v", err)
 			}
 		})
 	}
+}
+
+// mustParseURL returns the URL that text is.
+func mustParseURL(t *testing.T, text string) decorum.URL {
+	t.Helper()
+	u, err := decorum.ParseURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

@@ -119,11 +119,11 @@ func TestClosedPatternOverSockets(t *testing.T) {
 		}})
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://trap.example/']\n"+
 		"scope: {max_duplicates_per_pattern: 10}\n")
-	const why = "10 of 10 pages as /a/* have the body of another page of the host"
+	const why = "10 of 11 pages as /a/* have the body of another page of the host"
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone, "pages: 12 (",
 		"reason=duplicate_pattern", why, "field=scope.max_duplicates_per_pattern")
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Closed, because their pages",
-		"trap.example  /a/*  10 of 10 pages", why)
+		"trap.example  /a/*  10 of 11 pages", why)
 	runCommand(t, "explain", "--data", v.DataDir(), "http://trap.example/a/b/zzz/").want(t, command.ExitDone,
 		why+" (duplicate_pattern)")
 }
