@@ -113,11 +113,14 @@ const triedSitemapXMLNote = "sitemap.xml"
 // at that place without a word about it in robots.txt.
 func (p *prerequisites) trySitemapXMLOnce(ctx context.Context, page decorum.URL, file gate.FetchSummary) error {
 	o := page.Origin()
-	asListed := storage.Entry{URL: page, Source: storage.SourceSitemap, Depth: 1}
-	if !p.settings.TrySitemapXML || p.settings.NoSitemaps || !o.IsHTTP() || p.frontier.CheckScope(asListed) != nil {
+	if !p.settings.TrySitemapXML || p.settings.NoSitemaps || !o.IsHTTP() {
 		return nil
 	}
 	id := cmp.Or(file.SHA256, file.Outcome.String()) + ", " + p.gate.Dialect().String()
+	asListed := storage.Entry{URL: page, Source: storage.SourceSitemap, Depth: 1}
+	if p.triedSitemapXML.isApplied(o, id) || p.frontier.CheckScope(asListed) != nil {
+		return nil
+	}
 	return p.applyOnce(ctx, &p.triedSitemapXML, triedSitemapXMLNote, o, id, func(string) error {
 		named, err := p.gate.Sitemaps(ctx, o)
 		if err != nil || len(named) > 0 {
