@@ -325,7 +325,11 @@ const (
 // maxUnchargedStaleConns is how many consecutive visits of a host may end with a StaleConnError before
 // the host is charged: a host with several slots has several kept-open connections, and a server that
 // closes every connection at the second request must not be asked for ever.
+// The same holds for a page at whose request the server always closes the connection.
 const maxUnchargedStaleConns = 3
+
+// maxStaleConnPages is how many such pages of a host are remembered, at least.
+const maxStaleConnPages = 16
 
 // A timerLagMeter measures, while visits are in flight, how late the timers of this process fire,
 // because it has too many goroutines to run or because other processes use the machine. In a bubble

@@ -134,7 +134,8 @@ func TestStaleConnAllowance(t *testing.T) {
 	faults := faultAttributor{faultAttributorConfig: faultAttributorConfig{
 		limiter: politeness.NewLimiter(politeness.LimiterConfig{}), hosts: hosts, counters: &counters{},
 		log: slog.New(slog.DiscardHandler), usesMachineClock: true}}
-	lease := storage.Lease{Token: 1}
+	lease, other := storage.Lease{Token: 1}, storage.Lease{Token: 2}
+	lease.URL, other.URL = mustParseURL(t, "http://a.test/"), mustParseURL(t, "http://a.test/other")
 	hosts.acquireHost(lease)
 	isCharged := func() bool {
 		v := &Visit{Lease: lease, Err: &StaleConnError{io.EOF}, hostSlots: 1}
@@ -149,6 +150,12 @@ func TestStaleConnAllowance(t *testing.T) {
 	hosts.countVisit(&Visit{Lease: lease, Response: &decorum.Response{Status: 200}}, 0, 0)
 	if isCharged() {
 		t.Error("a visit after an answer is charged")
+	}
+	for n := range maxUnchargedStaleConns {
+		hosts.countVisit(&Visit{Lease: other, Response: &decorum.Response{Status: 200}}, 0, 0)
+		if got, want := isCharged(), n+2 > maxUnchargedStaleConns; got != want {
+			t.Errorf("visit %d after answers of another page is charged: %v, want %v", n+2, got, want)
+		}
 	}
 	sent := &Visit{Lease: lease, Err: &StaleConnError{io.EOF}, unsafeSendRecorded: true, hostSlots: 1}
 	if faults.attributeFault(context.Background(), sent); sent.interrupted {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
@@ -50,8 +51,9 @@ type hostEntry struct {
 	// maxUnchargedTimeouts.
 	unchargedTimeouts int
 	// unchargedStaleConns counts consecutive visits that a closed kept-open connection ended: see
-	// maxUnchargedStaleConns.
+	// maxUnchargedStaleConns. staleConnsOfPage counts those of a page since its last answer.
 	unchargedStaleConns int
+	staleConnsOfPage    recent.Map[decorum.URL, int]
 
 	// saveLock serialises the stores of this host's state, so that an older one never overwrites a
 	// newer one. It is a channel of capacity 1, held while the channel is full. A store that cannot
@@ -110,6 +112,7 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 	m.countPageIfFirstVisit(v)
 	if v.reachedServer() {
 		m.unchargedTimeouts, m.unchargedStaleConns = 0, 0
+		m.staleConnsOfPage.Delete(v.Lease.URL)
 	}
 	m.CrawlDelay, m.ConfiguredDelay = crawlDelay, max(configuredDelay, 0)
 	if v.Response != nil || !v.wasNeverSent() {
@@ -413,14 +416,17 @@ func (ms *hostTable) useTimeoutAllowance(l storage.Lease) bool {
 	return m.unchargedTimeouts <= maxUnchargedTimeouts
 }
 
-// useStaleConnAllowance counts a visit to l's host that a closed kept-open connection ended. It
-// reports whether the host is spared: the first maxUnchargedStaleConns consecutive ones are not charged.
+// useStaleConnAllowance counts a visit of l that a closed kept-open connection ended. It reports whether
+// the host is spared: the first maxUnchargedStaleConns consecutive ones are not charged, nor are as many
+// of one page while other pages are answered.
 func (ms *hostTable) useStaleConnAllowance(l storage.Lease) bool {
 	m := ms.entryOf(l)
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m.unchargedStaleConns++
-	return m.unchargedStaleConns <= maxUnchargedStaleConns
+	ofPage, _ := m.staleConnsOfPage.Get(l.URL, maxStaleConnPages)
+	m.staleConnsOfPage.Put(l.URL, ofPage+1, maxStaleConnPages)
+	return max(m.unchargedStaleConns, ofPage+1) <= maxUnchargedStaleConns
 }
 
 // A HostDueStore keeps when hosts are due, and their learned delays, for crawls that did not make
