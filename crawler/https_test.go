@@ -341,3 +341,31 @@ func TestDeadTwin(t *testing.T) {
 		})
 	}
 }
+
+// TestTwinsCloseNoPattern: the pages of a site on https, which repeat those that were visited on http, close
+// no pattern of both.
+func TestTwinsCloseNoPattern(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links := ""
+		for i := range 30 {
+			links += fmt.Sprintf("<a href=/d/%d>", i)
+		}
+		web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
+			switch r.Path {
+			case "/", "/list":
+				return crawltest.HTML(r.Path + links)
+			case "/d/29":
+				return crawltest.HTML("<a href=https://a.test/list>")
+			}
+			return crawltest.HTML("page " + r.Path)
+		}}), newMemoryStore()
+		scope := frontier.ScopeConfig{MaxDuplicatesPerPattern: 2}
+		runCrawl(t, newScopedCrawl(t, web, store, scope, "http://a.test/"))
+		if pages := requestedPages(web); len(pages) != 1+30+1+1+30 {
+			t.Errorf("%d visits, want 31 on each scheme and robots.txt on https: %q", len(pages), pages)
+		}
+		if closed, err := frontier.LoadClosedPatterns(t.Context(), store); err != nil || len(closed.List("")) > 0 {
+			t.Errorf("closed: %v, %v", closed.List(""), err)
+		}
+	})
+}
