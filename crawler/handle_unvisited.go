@@ -54,6 +54,9 @@ func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.
 			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 		c.counters.count(func(s *Stats) { s.BlockedURLs++ })
+		if err := c.pages.requeueTwinOnHTTP(ctx, l.Entry); err != nil {
+			return leaseOutcome{outcome: storage.Requeue}, err
+		}
 	case decorum.ReasonRobotsRedirect:
 		redirect, _ := errors.AsType[*gate.RedirectDisallowedError](d.Cause)
 		return leaseOutcome{outcome: storage.Drop},

@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 )
@@ -366,6 +368,48 @@ func TestTwinsCloseNoPattern(t *testing.T) {
 		}
 		if closed, err := frontier.LoadClosedPatterns(t.Context(), store); err != nil || len(closed.List("")) > 0 {
 			t.Errorf("closed: %v, %v", closed.List(""), err)
+		}
+	})
+}
+
+// A robotsOnHTTPS answers the robots.txt on https with body.
+type robotsOnHTTPS struct {
+	crawler.Fetcher
+	body string
+}
+
+func (f robotsOnHTTPS) Fetch(ctx context.Context, ticket crawler.Ticket) (*decorum.Response, error) {
+	res, err := f.Fetcher.Fetch(ctx, ticket)
+	if err == nil && strings.HasPrefix(ticket.URL().String(), "https:") && ticket.URL().PathAndQuery() == "/robots.txt" {
+		res.Status, res.Body = 200, []byte(f.body)
+	}
+	return res, err
+}
+
+// TestTwinDisallowedOnHTTPS: a URL whose twin on https is disallowed is visited on http, which has a
+// robots.txt of its own.
+func TestTwinDisallowedOnHTTPS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := func(r crawltest.PageRequest) crawltest.Response {
+			n, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
+			if n == 10 {
+				return crawltest.HTML("<a href=http://a.test/closed>")
+			}
+			return crawltest.HTML(fmt.Sprintf("%s <a href=/%d>", r.Path, n+1))
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page,
+			Pages: map[string]crawltest.PageFunc{"/closed": crawltest.StaticPage(crawltest.HTML("the end"))}})
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/0", "https://a.test/0")
+		c.Fetcher = robotsOnHTTPS{c.Fetcher, "User-agent: *\nDisallow: /closed\n"}
+		runCrawl(t, c)
+		var visits []string
+		for _, x := range web.Log() {
+			if strings.HasSuffix(x.URL, "/closed") {
+				visits = append(visits, x.URL)
+			}
+		}
+		if want := []string{"http://a.test/closed"}; !slices.Equal(visits, want) {
+			t.Errorf("visits %q, want %q", visits, want)
 		}
 	})
 }

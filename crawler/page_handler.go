@@ -290,7 +290,7 @@ func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error
 		return leaseOutcome{outcome: storage.Requeue, uncleanedURL: found}, nil
 	}
 	if isNotFound(v.Status()) || isUnreachable(v) && result.outcome == storage.Drop {
-		if err := p.requeueOnHTTP(ctx, v); err != nil {
+		if err := p.requeueOnHTTP(ctx, v.Lease.Entry); err != nil {
 			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}

@@ -136,12 +136,23 @@ func recordIfHTTPSUnreachable(ctx context.Context, f *frontier.Frontier, v *Visi
 	return nil
 }
 
-// requeueOnHTTP queues the page of v on http, where it was found, because https does not have it.
+// requeueTwinOnHTTP queues e, a URL that a robots.txt on https disallows, on http, where it was found, if the
+// host answers alike on both: each scheme has rules of its own. If http redirects to https, no page is there.
+func (p *pageHandler) requeueTwinOnHTTP(ctx context.Context, e storage.Entry) error {
+	if !e.HTTPSUpgradeTried {
+		return nil
+	}
+	if areTwins, err := p.frontier.AnswersAlikeOnHTTPS(ctx, e.URL); err != nil || !areTwins {
+		return err
+	}
+	return p.requeueOnHTTP(ctx, e)
+}
+
+// requeueOnHTTP queues e on http, where it was found, because https does not have it.
 // The frontier does not replace that URL again, so each of the two is requested once. A page that
 // was visited on https before is merely gone. The answer on http will show whether the origin is on
 // https.
-func (p *pageHandler) requeueOnHTTP(ctx context.Context, v *Visit) error {
-	e := v.Lease.Entry
+func (p *pageHandler) requeueOnHTTP(ctx context.Context, e storage.Entry) error {
 	if !e.HTTPSUpgradeTried || e.VisitHistorySummary != nil {
 		return nil
 	}

@@ -130,6 +130,20 @@ func (f *Frontier) RecordTwins(ctx context.Context, u decorum.URL, isAlike bool)
 	return f.httpsUpgrades.recordTwins(ctx, u.Origin(), isAlike)
 }
 
+// AnswersAlikeOnHTTPS reports whether RecordTwins has shown that the host of u, a URL on https, gives the same
+// pages on http.
+func (f *Frontier) AnswersAlikeOnHTTPS(ctx context.Context, u decorum.URL) (bool, error) {
+	plain, ok := HTTPVariant(u)
+	if !ok {
+		return false, nil
+	}
+	t := &f.httpsUpgrades
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, err := t.consecutiveHTTPSRedirects(ctx, plain.Origin())
+	return n == answersAlike, err
+}
+
 // recordTwins implements Frontier.RecordTwins for the http origin o.
 func (t *httpsUpgradeTracker) recordTwins(ctx context.Context, o decorum.Origin, isAlike bool) error {
 	t.mu.Lock()
