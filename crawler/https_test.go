@@ -352,7 +352,7 @@ func TestTwinsCloseNoPattern(t *testing.T) {
 		for i := range 30 {
 			links += fmt.Sprintf("<a href=/d/%d>", i)
 		}
-		web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
+		page := func(r crawltest.PageRequest) crawltest.Response {
 			switch r.Path {
 			case "/", "/list":
 				return crawltest.HTML(r.Path + links)
@@ -360,7 +360,8 @@ func TestTwinsCloseNoPattern(t *testing.T) {
 				return crawltest.HTML("<a href=https://a.test/list>")
 			}
 			return crawltest.HTML("page " + r.Path)
-		}}), newMemoryStore()
+		}
+		web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page}), newMemoryStore()
 		scope := frontier.ScopeConfig{MaxDuplicatesPerPattern: 2}
 		runCrawl(t, newScopedCrawl(t, web, store, scope, "http://a.test/"))
 		if pages := requestedPages(web); len(pages) != 1+30+1+1+30 {
@@ -372,7 +373,7 @@ func TestTwinsCloseNoPattern(t *testing.T) {
 	})
 }
 
-// A robotsOnHTTPS answers the robots.txt on https with body.
+// A robotsOnHTTPS answers the robots.txt of a.test on https with body.
 type robotsOnHTTPS struct {
 	crawler.Fetcher
 	body string
@@ -380,7 +381,7 @@ type robotsOnHTTPS struct {
 
 func (f robotsOnHTTPS) Fetch(ctx context.Context, ticket crawler.Ticket) (*decorum.Response, error) {
 	res, err := f.Fetcher.Fetch(ctx, ticket)
-	if err == nil && strings.HasPrefix(ticket.URL().String(), "https:") && ticket.URL().PathAndQuery() == "/robots.txt" {
+	if err == nil && ticket.URL().String() == "https://a.test/robots.txt" {
 		res.Status, res.Body = 200, []byte(f.body)
 	}
 	return res, err
