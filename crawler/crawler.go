@@ -309,7 +309,7 @@ func (c *Crawler) configureParts() {
 	c.pages.pageHandlerConfig = pageHandlerConfig{
 		handler: c.Handler, recorder: c.PageRecorder, frontier: c.Frontier, hosts: &c.hostTable,
 		policy: c.Policy, settings: c.Settings, cleaner: cleaner, content: content, outcomes: outcomes,
-		counters: &c.counters, log: c.Log,
+		counters: &c.counters, log: c.Log, prerequisites: &c.prerequisites,
 	}
 	c.faults.faultAttributorConfig = faultAttributorConfig{
 		limiter: c.Limiter, hosts: &c.hostTable, counters: &c.counters, log: c.Log, usesMachineClock: c.Now == nil,

@@ -156,7 +156,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 // types wanted of pages; with no types it wants all. robots.txt, sitemaps, feeds and bodies without
 // a content type are always read.
 func (t Ticket) WantsContentType(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || !t.Kind().IsPage() || t.wantsFeedType(contentType) {
+	if len(types) == 0 || contentType == "" || !t.Kind().IsPage() || t.wantsFeedOrSitemapType(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

@@ -41,6 +41,8 @@ type pageHandlerConfig struct {
 	outcomes outcomePlanner
 	counters *counters
 	log      *slog.Logger
+
+	prerequisites *prerequisites // reads sitemaps that are seeds
 }
 
 // handlePage takes the answer of a page through the handler, the recorder and the frontier, and
@@ -130,7 +132,8 @@ func (p *pageHandler) handlePanic(recovered any, u decorum.URL) error {
 	return &decorum.Error{Op: "handle", URL: u.String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", recovered)}
 }
 
-// addLinksAndRedirectToFrontier queues a page's links and the target of its redirect.
+// addLinksAndRedirectToFrontier queues a page's links, what a sitemap lists that is a seed, and the target
+// of a redirect.
 func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visit, links []LinkToVisit) error {
 	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
@@ -152,6 +155,9 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 		if err := p.discoverLinks(ctx, v, entries); err != nil {
 			return err
 		}
+	}
+	if err := p.processSeedSitemap(ctx, v); err != nil {
+		return err
 	}
 	return p.discoverRedirectAndNoteHTTPS(ctx, v)
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/internal/recent"
@@ -61,8 +62,11 @@ func (p *prerequisites) processFetchedSitemap(ctx context.Context, v *Visit) err
 	if failed != nil {
 		return failed
 	}
-	if v.bodySpool != nil && v.bodySpool.Truncated() {
+	switch {
+	case v.bodySpool != nil && v.bodySpool.Truncated():
 		damage = errSitemapTruncated
+	case isSeed(v.Lease) && v.Response.BodyLimitExceeded:
+		damage = errSeedSitemapTruncated
 	}
 	if isTriedSitemapXML(v) && errors.Is(damage, sitemap.ErrNotSitemap) {
 		damage = nil // the site never said that it is one
@@ -91,6 +95,10 @@ func (p *prerequisites) logSitemapDamage(ctx context.Context, v *Visit, damage e
 // errSitemapTruncated is the error of a sitemap that, even compressed, exceeds the memory for
 // bodies.
 var errSitemapTruncated = errors.New("it is longer than the memory for bodies can hold (--body-memory)")
+
+// errSeedSitemapTruncated is the error of a sitemap that is a seed, and so is fetched as a page is, and
+// longer than a page may be.
+var errSeedSitemapTruncated = errors.New("as a seed, it is longer than a page may be (fetch.max_body)")
 
 // A sitemapReader reads a sitemap, and skips entries that the sitemap may not list.
 type sitemapReader struct {
@@ -163,10 +171,28 @@ func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decoru
 	return []byte(w)
 }
 
+// seedSitemapMark ends the CallbackData of the sitemaps that a seed leads to.
+const seedSitemapMark = " seed"
+
+// sitemapCallbackData returns the CallbackData of the sitemaps that the sitemap of v lists: an index that
+// is declared, or a seed, stands for them.
+func sitemapCallbackData(v *Visit) []byte {
+	if isSeed(v.Lease) {
+		return []byte(v.URL().Origin().String() + seedSitemapMark)
+	}
+	return v.Lease.CallbackData
+}
+
+// isFromSeed reports whether v is to a sitemap that is a seed, or that one led to.
+func isFromSeed(v *Visit) bool {
+	return isSeed(v.Lease) || bytes.HasSuffix(v.Lease.CallbackData, []byte(seedSitemapMark))
+}
+
 // decodeSitemapProvenance returns which origin's robots.txt led to the sitemap of v, and the URL
-// declared there: that of the sitemap itself, or of the index or redirect that led to it.
+// declared there: that of the sitemap itself, or of the index or redirect that led to it. A seed stands
+// for its own origin.
 func decodeSitemapProvenance(v *Visit) (declaringOrigin decorum.Origin, declaredURL decorum.URL) {
-	origin, sitemap, _ := strings.Cut(string(v.Lease.CallbackData), " ")
+	origin, sitemap, _ := strings.Cut(string(sitemapCallbackData(v)), " ")
 	declaringOrigin, _ = parseOrigin(origin)
 	declaredURL, err := decorum.ParseURL(sitemap)
 	if err != nil { // the CallbackData has the origin alone
@@ -176,13 +202,13 @@ func decodeSitemapProvenance(v *Visit) (declaringOrigin decorum.Origin, declared
 }
 
 // mayListOrigin reports whether the sitemap may list URLs of o outside its own location
-// (sitemaps.org). It may if the robots.txt of o's host declares the sitemap, or an index that led
-// to it; the declaration holds for every scheme and port of the host. It also may while the rules
-// of o are unknown: scope and robots.txt are checked for each URL anyway, and the sitemap is not
-// read again later.
+// (sitemaps.org). It may if it is a seed, which an operator trusts, or if the robots.txt of o's host
+// declares the sitemap, or an index that led to it; the declaration holds for every scheme and port of
+// the host. It also may while the rules of o are unknown: scope and robots.txt are checked for each URL
+// anyway, and the sitemap is not read again later.
 func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
 	declaringOrigin, declaredURL := decodeSitemapProvenance(r.visit)
-	if declaringOrigin.Host() == o.Host() {
+	if declaringOrigin.Host() == o.Host() || isFromSeed(r.visit) {
 		return true
 	}
 	declares, known := r.originDeclaresSitemap[o]
@@ -257,6 +283,36 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 	return failed, damage
 }
 
+// isSeed reports whether l is the lease of a seed, or of the target of its redirect.
+func isSeed(l storage.Lease) bool {
+	return l.Depth == 0 && l.Request == nil &&
+		(l.Source == storage.SourceSeed || l.Source == storage.SourceRedirect)
+}
+
+// mayReadSeedSitemap reports whether an answer of this content type to the visit of l is read as a sitemap
+// if its content is one: an operator may name a sitemap as a seed. A Handler reads its seeds itself.
+func (p *pageHandler) mayReadSeedSitemap(l storage.Lease, contentType string) bool {
+	return isSeed(l) && p.handler == nil && !p.settings.NoSitemaps && !extract.IsFeedContentType(contentType)
+}
+
+// isSitemapType reports whether servers give sitemaps this content type: that of XML, text or gzip, or of
+// any file.
+func isSitemapType(contentType string) bool {
+	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	return slices.Contains([]string{"application/xml", "text/xml", "text/plain", "application/gzip",
+		"application/x-gzip", "application/octet-stream"}, strings.TrimSpace(media))
+}
+
+// processSeedSitemap reads the sitemap that v found at a seed. It does nothing if v found none.
+func (p *pageHandler) processSeedSitemap(ctx context.Context, v *Visit) error {
+	if !v.OK() || v.Err != nil || !p.mayReadSeedSitemap(v.Lease, v.Response.Header.Get("Content-Type")) ||
+		v.PageScanResult() != nil && !bytes.HasPrefix(bytes.TrimSpace(v.Response.Body), []byte("<")) ||
+		!sitemap.Detect(v.OpenBody()) {
+		return nil
+	}
+	return p.prerequisites.processFetchedSitemap(ctx, v)
+}
+
 // queueSitemapEntries queues the pages and sitemaps that a sitemap lists.
 func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
 	pages, sitemaps := make([]storage.Entry, 0, len(listed)), []storage.Entry(nil)
@@ -266,7 +322,7 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 		if s.IsSitemap {
 			e.Source, e.PriorityClass, e.PriorityRank, e.Depth =
 				storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
-			e.CallbackData = v.Lease.CallbackData // a declared index declares its sitemaps
+			e.CallbackData = sitemapCallbackData(v)
 			if e.Depth > maxSitemapNesting {
 				p.log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(),
 					"limit", maxSitemapNesting)

@@ -3,6 +3,7 @@ package crawler_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -168,6 +169,63 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSitemapAsSeed: the content of a seed says whether it is a sitemap, also behind a redirect. It may list
+// pages of any host in scope, and so may the sitemaps that it leads to. A page that is no sitemap, a linked
+// sitemap, and a seed of a crawl with a Handler or without sitemaps, are pages.
+func TestSitemapAsSeed(t *testing.T) {
+	listed := []string{"http://a.test/listed", "http://b.test/listed"}
+	urlset := sitemapPage("urlset", listed...)
+	text := func(contentType, body string) crawltest.PageFunc {
+		return crawltest.StaticPage(crawltest.ResponseOfType(contentType, body))
+	}
+	handler := func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
+	lines := "\n" + strings.Join(listed, "\n")
+	for _, tt := range []struct {
+		name   string
+		seed   crawltest.PageFunc
+		change func(*crawler.Crawler)
+		want   int // requests for each listed page
+	}{
+		{"XML", urlset, nil, 1},
+		{"gzip", gzippedSitemap(t, listed...), nil, 1},
+		{"text", text("text/plain", lines), nil, 1},
+		{"HTML type", text("text/html", urlset(crawltest.PageRequest{}).Body), nil, 1},
+		{"index", sitemapPage("sitemapindex", "http://a.test/deep/map.xml"), nil, 1},
+		{"redirect", crawltest.StaticPage(crawltest.Redirect(302, "/deep/map.xml")), nil, 1},
+		{"truncated", text("application/xml", strings.TrimSuffix(urlset(crawltest.PageRequest{}).Body,
+			"</urlset>")), nil, 1},
+		{"prose", text("text/plain", "Read this:\n"+lines), nil, 0},
+		{"prose behind a URL", text("text/plain", listed[0]+" is a page"+lines), nil, 0},
+		{"linked", pageWithLinks("/deep/map.xml"), nil, 0},
+		{"no sitemaps", urlset, func(c *crawler.Crawler) { c.Settings.NoSitemaps = true }, 0},
+		{"handler", urlset, func(c *crawler.Crawler) { c.Handler = handler }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				robots := robotsText("User-agent: *\n", 0, nil)
+				page := crawltest.StaticPage(crawltest.HTML("page"))
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robots, Fallback: page,
+					Pages: map[string]crawltest.PageFunc{"/seed": tt.seed, "/deep/map.xml": urlset}},
+					crawltest.Site{Host: "b.test", Robots: robots, Fallback: page})
+				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Mode: frontier.AnyScope},
+					"http://b.test/", "http://a.test/seed")
+				c.Fetcher = newHTMLFetcher(t, web)
+				if tt.change != nil {
+					tt.change(c)
+				}
+				runCrawl(t, c)
+				_, times := countRequests(web.Log())
+				for _, u := range listed {
+					if times[u] != tt.want {
+						t.Errorf("%s was requested %d times, want %d", u, times[u], tt.want)
+					}
+				}
+				checkPoliteness(t, web, time.Second)
+			})
+		})
+	}
 }
 
 // TestSitemapsOfTwoHosts: if the robots.txt of two hosts declare the same index, as a site with and

@@ -93,10 +93,15 @@ func (t Ticket) state() *ticketData {
 // Kind returns what the visit is to.
 func (t Ticket) Kind() VisitKind { return t.state().kind }
 
-// wantsFeedType reports whether the crawl would read an answer of this content type as a feed. A
-// Fetcher then reads the body, whatever types it wants of pages.
-func (t Ticket) wantsFeedType(contentType string) bool {
-	return t.data != nil && t.data.crawler != nil && t.data.crawler.pages.shouldTryAsFeed(t.data.lease, contentType)
+// wantsFeedOrSitemapType reports whether the crawl may read an answer of this content type as a feed, or as
+// a sitemap that is a seed. A Fetcher then reads the body, whatever types it wants of pages.
+func (t Ticket) wantsFeedOrSitemapType(contentType string) bool {
+	if t.data == nil || t.data.crawler == nil {
+		return false
+	}
+	pages := &t.data.crawler.pages
+	return pages.shouldTryAsFeed(t.data.lease, contentType) ||
+		isSitemapType(contentType) && pages.mayReadSeedSitemap(t.data.lease, contentType)
 }
 
 // Lease returns the lease that the visit is made for: the URL as queued, with its Depth and

@@ -113,6 +113,26 @@ func Read(r io.Reader, base decorum.URL, options Options, yield func(Entry) erro
 	return &decorum.Error{Op: "read sitemap", URL: base.String(), Kind: decorum.Invalid, Err: in.errorAt(err)}
 }
 
+// Detect reports whether Read would find a sitemap, a sitemap index or an XML feed in r: the root element
+// says so, or the first line of a text is an http or https URL and nothing else. It reads the beginning of r.
+func Detect(r io.Reader) bool {
+	in, options := newInput(r), Options{}.withDefaults()
+	isMarkup, err := in.decodeAndDetectMarkup(options)
+	if err != nil {
+		return false
+	}
+	if !isMarkup {
+		line, _ := in.r.Peek(maxTextLen)
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		line = bytes.TrimSpace(line)
+		u, err := decorum.ParseURL(string(line))
+		return err == nil && u.Origin().IsHTTP() && !bytes.ContainsAny(line, " \t\"<>")
+	}
+	found := errors.New("an entry was found")
+	s := newEntryEmitter(decorum.URL{}, options, func(Entry) error { return found })
+	return !errors.Is((&xmlDocumentReader{scanner: scanner{in: in}, emitter: s}).readDocument(), ErrNotSitemap)
+}
+
 // readAnyFormat reads a file of any format.
 func readAnyFormat(in *input, s *entryEmitter) error {
 	isMarkup, err := in.decodeAndDetectMarkup(s.Options)
