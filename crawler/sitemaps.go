@@ -284,10 +284,7 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 }
 
 // isSeed reports whether l is the lease of a seed, or of the target of its redirect.
-func isSeed(l storage.Lease) bool {
-	return l.Depth == 0 && l.Request == nil &&
-		(l.Source == storage.SourceSeed || l.Source == storage.SourceRedirect)
-}
+func isSeed(l storage.Lease) bool { return !l.SeedOrigin.IsZero() && l.Request == nil }
 
 // mayReadSeedSitemap reports whether an answer of this content type to the visit of l is read as a sitemap
 // if its content is one: an operator may name a sitemap as a seed. A Handler reads its seeds itself.
