@@ -126,6 +126,7 @@ handler: %q
 agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}
 seeds: [%q]
 scope: {within: any}
+discover: {sitemap_xml: false} # the web of the benchmark has no sitemap
 politeness: {delay: 0s, adaptive: 0, concurrency: %d}
 limits: {workers: %d}
 fetch: {allow_private: true, connect_to: ["::%s"]}
