@@ -164,7 +164,7 @@ const runTimeout = 45 * time.Second
 func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 	args := []string{"--data", m.dataDir(), "--warc", filepath.Join(m.mountDir, "warc"),
 		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.server.Addr, "--delay",
-		hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+		hostDelay.String(), "--max-depth=100", "--sitemap-xml=false", "--progress=none", "--log-level=error"}
 	switch {
 	case m.hasData("data/frontier.db") && m.hasData("data/crawl.yaml"):
 		args = append(args, "--resume")
