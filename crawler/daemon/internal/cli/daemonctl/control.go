@@ -125,19 +125,18 @@ func (o *controlOptions) controlProjects(ctx context.Context, action api.Project
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		text := projectStateText(p)
-		if action == api.ActionStop { // the run of a project that stops ends as that of one that pauses
-			text = strings.Replace(text, string(api.StatePausing), "stopping", 1)
-		}
-		fmt.Fprintf(o.env.Stdout, "%s: %s\n", name, text)
+		fmt.Fprintf(o.env.Stdout, "%s: %s\n", name, projectStateText(p, action))
 	}
 	return errors.Join(errs...)
 }
 
-// projectStateText describes the state of a project, and why the project is in it.
-func projectStateText(p *api.Project) string {
+// projectStateText describes the state of a project after action, and why the project is in it.
+func projectStateText(p *api.Project, action api.ProjectAction) string {
 	text := string(p.State)
 	if p.State == api.StatePausing {
+		if action == api.ActionStop { // the API has no state of its own for the end of a run that stops
+			text = "stopping"
+		}
 		text += ", when the visits in flight have finished"
 	}
 	if p.StateReason != "" {
