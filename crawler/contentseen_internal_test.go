@@ -31,7 +31,8 @@ func TestContentSeenIsBounded(t *testing.T) {
 	}
 }
 
-// TestContentSeenOfHosts: a body that another host gave first is no duplicate on this host.
+// TestContentSeenOfHosts: the first body of a host is not a duplicate on that host, even if another host
+// gave it before.
 func TestContentSeenOfHosts(t *testing.T) {
 	var b contentSeen
 	for _, tt := range []struct {

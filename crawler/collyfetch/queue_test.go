@@ -210,7 +210,7 @@ func (s *failingStorage) QueueSize() (int, error) {
 }
 
 // TestRunQueueFails: a queue that ends while the crawl runs ends the run with its error, and logs that
-// AddRequest blocks. (It leaves a goroutine behind, so there is no bubble.)
+// AddRequest blocks. (The queue leaves a goroutine behind, so the test cannot use synctest.)
 func TestRunQueueFails(t *testing.T) {
 	var log bytes.Buffer
 	o := quietOptions(smallWebWithDelay(time.Millisecond))

@@ -142,8 +142,8 @@ func TestNoSeeds(t *testing.T) {
 	}
 }
 
-// TestNoPage: a crawl whose seeds are missing or disallowed says so, and one of which nothing is new does
-// not.
+// TestNoPage: Run returns an error if all seeds are missing or disallowed, and nil if earlier runs have
+// visited all seeds.
 func TestNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := quietConfig(libraryWeb())

@@ -68,7 +68,7 @@ func New(sites ...Site) *Web {
 	return w
 }
 
-// siteOf returns the site that answers for host, nil if there is none.
+// siteOf returns the site that answers for host, or nil.
 func (w *Web) siteOf(host string) *Site {
 	if s := w.sites[host]; s != nil {
 		return s

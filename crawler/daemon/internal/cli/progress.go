@@ -106,8 +106,8 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	return strings.Join(parts, ", ")
 }
 
-// paceText says why the crawl is no faster if every host with queued URLs rests, as "1s a host by --delay";
-// else it returns "".
+// paceText returns what limits the pace of the crawl, such as "1s a host by --delay". It returns "" unless
+// every host with queued URLs rests.
 func (p *progressReporter) paceText(now time.Time, c storage.Counts) string {
 	if c.QueuedHosts == 0 || c.DueHosts > 0 || p.recentDelays == nil {
 		return ""

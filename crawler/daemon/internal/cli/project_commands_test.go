@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 		"\nconf/bad.yaml:2:1: unknown field \"seed\"; did you mean seeds?\n",
 		"\nconf/bad.yaml:3:17: limits.pages: -1 is out of range"}
 	runCommand(t, "crawl", "-c", "conf/bad.yaml").want(t, command.ExitUsage, bad...)
-	// URLs of the command line come before the seeds of the file, one of which has no valid value.
+	// URLs of the command line come before the seeds of the file. The second seed of the file is invalid.
 	writeFile(t, "conf/seeds.yaml", contact+"seeds: [http://shop.example/, [x]]\n")
 	runCommand(t, "crawl", "-c", "conf/seeds.yaml", "http://b.example/").want(t, command.ExitUsage,
 		"decorum: conf/seeds.yaml:2:31: seeds[1]: expected a single value, found a list")

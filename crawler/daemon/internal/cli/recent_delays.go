@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// recentDelays holds the delays after the latest visits, of which the progress shows one.
+// recentDelays holds the delays after the latest visits. The progress shows the most frequent one.
 type recentDelays struct {
 	mu     sync.Mutex // guards visits and count
 	visits [64]delayAfterVisit

@@ -181,7 +181,7 @@ func TestTokenRotateCommand(t *testing.T) {
 	runCommand(t, "token", "rotate", "--role=all").want(t, command.ExitUsage, `"all" is not one of operate, read`)
 }
 
-// A crawl in the foreground is no daemon, although its directory has a socket as well.
+// The commands that control a daemon refuse a crawl in the foreground, though its directory has a socket too.
 func TestControlCommandOfForegroundCrawl(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	l, err := lockUntilEnd(t, dir).ListenSocket(t.Context())

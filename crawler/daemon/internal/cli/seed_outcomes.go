@@ -53,7 +53,7 @@ func (f failedSeed) String() string {
 // the robots.txt that must come first.
 func (s *seedOutcomes) visited(v *crawler.Visit) {
 	e, u := v.Lease.Entry, v.URL().String()
-	// If a callback wants no such page, that is no failure.
+	// A page that a callback drops has not failed.
 	if e.SeedOrigin.IsZero() || v.OK() || errors.Is(v.Err, decorum.Dropped) {
 		return
 	}
@@ -101,7 +101,7 @@ func (s *seedOutcomes) discoveryRefused(e storage.Entry, err error) {
 	s.record(e, e.URL.String(), "is out of scope: "+engine.InnerErrorText(err))
 }
 
-// record sets why the URL of e is no page.
+// record sets the reason why the URL of e gave no page.
 func (s *seedOutcomes) record(e storage.Entry, url, why string) {
 	s.update(e, failedSeed{url, url, why}, func(f *failedSeed) bool {
 		if f.target == url {

@@ -145,8 +145,8 @@ func projectStateText(p *api.Project, action api.ProjectAction) string {
 	return text
 }
 
-// reloadProjects makes the daemon read its project files, and prints what became of those of names; of all
-// if names is empty.
+// reloadProjects makes the daemon read its project files, and prints the outcome for each project in
+// names. If names is empty, it prints the outcome for every project.
 func (o *controlOptions) reloadProjects(ctx context.Context, names []string) error {
 	client, err := o.newClient(ctx)
 	if err != nil {

@@ -94,7 +94,7 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// writeSeeAlso names the pages of the command above and of those below.
+// writeSeeAlso names the man pages of the parent command and of the subcommands.
 func writeSeeAlso(b *strings.Builder, c *cobra.Command) {
 	others := availableCommands(c)
 	if c.HasParent() {

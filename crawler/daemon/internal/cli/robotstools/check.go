@@ -83,7 +83,7 @@ func newExplainCommand(env *command.Env) *cobra.Command {
 	c.Example = `  decorum robots explain --agent examplebot https://example.com/private/`
 	explain := c.Flags().Lookup("explain")
 	explain.DefValue, explain.Hidden = "true", true
-	_ = explain.Value.Set("true") // it fails only for text that is no bool
+	_ = explain.Value.Set("true") // "true" is always a valid bool
 	return c
 }
 
