@@ -240,3 +240,27 @@ func TestJSONFeed(t *testing.T) {
 		}
 	})
 }
+
+// TestFeedLimit: of the feeds that pages announce only the first are visited, with what they redirect to and
+// with their further parts.
+func TestFeedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		feed := func(fields string) crawltest.PageFunc {
+			return crawltest.StaticPage(crawltest.ResponseOfType("application/feed+json",
+				`{"version": "https://jsonfeed.org/version/1.1", `+fields+`, "items": []}`))
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/":         crawltest.StaticPage(pageWithFeeds("<a href=/x>", "/moved")),
+			"/x":        crawltest.StaticPage(pageWithFeeds("", "/x/feed")),
+			"/moved":    crawltest.StaticPage(crawltest.Redirect(301, "/feed")),
+			"/feed":     feed(`"next_url": "/feed/two"`),
+			"/feed/two": feed(`"next_url": "/feed/three"`),
+		}, Fallback: feed(`"title": "the last part"`)})
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxFeedsPerHost: 1}, "http://a.test/")
+		runCrawl(t, c)
+		wantLines(t, requestedPages(web), "/", "/moved", "/feed", "/feed/two", "/feed/three", "/x")
+		if n := c.Frontier.RefusalsByReason()[frontier.TooManyFeeds]; n != 1 {
+			t.Errorf("%d feeds were refused, want 1", n)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/extract"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -61,7 +62,7 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 			}
 		case l.IsFeed && !follow.NoFeeds:
 			links = append(links, LinkToVisit{URL: l.URL,
-				CallbackData: []byte(announcedFeedContext), isFeedOrFeedEntry: true})
+				CallbackData: []byte(frontier.AnnouncedFeed), isFeedOrFeedEntry: true})
 		case isFollowed(l, l.Kind):
 			links = append(links, LinkToVisit{URL: l.URL})
 		}
@@ -111,14 +112,10 @@ func (p *pageHandler) countIfNeedsRendering(v *Visit) {
 	}
 }
 
-// announcedFeedContext is the CallbackData of an entry with storage.SourceFeed that a page
-// announced as a feed. Other entries with that source are listed by a feed.
-const announcedFeedContext = "feed"
-
 // shouldTryAsFeed reports whether an answer of this content type to the visit of l is read as a
-// feed: its type says that it is one, or a page announced it.
+// feed: its type says that it is one, or a page announced it, or another part of the feed.
 func (p *pageHandler) shouldTryAsFeed(l storage.Lease, contentType string) bool {
-	return !p.settings.FollowedLinkKinds.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
+	return !p.settings.FollowedLinkKinds.NoFeeds && (isFeed(l) || extract.IsFeedContentType(contentType))
 }
 
 // extractFeedLinks returns the entries of a feed, as far as it can be read; nothing if the answer
@@ -131,7 +128,7 @@ func (p *pageHandler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
 		l := LinkToVisit{URL: e.URL, isFeedOrFeedEntry: true}
 		if e.IsSitemap { // a further part of the feed
-			l.CallbackData = []byte(announcedFeedContext)
+			l.CallbackData = []byte(frontier.FeedPart)
 		}
 		links = append(links, l)
 		return nil

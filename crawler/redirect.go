@@ -105,7 +105,7 @@ func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		SeedOrigin: v.Lease.SeedOrigin,
 		Referrer:   v.URL().String(), CallbackData: v.Lease.CallbackData}
-	if isAnnouncedFeed(v.Lease) {
+	if isFeed(v.Lease) {
 		e.Source = storage.SourceFeed
 	}
 	return e

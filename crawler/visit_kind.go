@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -13,7 +14,7 @@ type VisitKind uint8
 // The kinds of visits.
 const (
 	PageVisit VisitKind = iota // a URL that was found; its answer goes to the Handler
-	// a URL that a page announced as a feed; LinksToFollow also returns what the feed lists
+	// a URL that a page announced as a feed, or a feed as its part; LinksToFollow also returns what it lists
 	FeedVisit
 	SitemapVisit        // a sitemap that robots.txt leads to
 	RobotsVisit         // the robots.txt that must be known before the leased URL
@@ -37,7 +38,7 @@ func visitKindOf(l storage.Lease, cl gate.Clearance) VisitKind {
 		return RobotsRefresh
 	case l.Source == storage.SourcePrerequisite:
 		return SitemapVisit
-	case isAnnouncedFeed(l):
+	case isFeed(l):
 		return FeedVisit
 	}
 	return PageVisit
@@ -48,10 +49,11 @@ func isRobotsRefresh(l storage.Lease) bool {
 	return l.RobotsFor.IsZero() && l.Source == storage.SourcePrerequisite && l.URL == l.URL.Origin().RobotsURL()
 }
 
-// isAnnouncedFeed reports whether a page announced the URL of l as a feed. The URL stays one when
-// it is visited again or redirects.
-func isAnnouncedFeed(l storage.Lease) bool {
-	return l.Source == storage.SourceFeed && string(l.CallbackData) == announcedFeedContext
+// isFeed reports whether a page announced the URL of l as a feed, or a feed as a further part of itself.
+// The URL stays one when it is visited again or redirects.
+func isFeed(l storage.Lease) bool {
+	data := string(l.CallbackData)
+	return l.Source == storage.SourceFeed && (data == frontier.AnnouncedFeed || data == frontier.FeedPart)
 }
 
 // IsPage reports whether the answer goes to the Handler. The crawl itself reads the other answers,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
@@ -48,7 +49,7 @@ func TestVisitKindOf(t *testing.T) {
 	}{
 		{storage.Entry{URL: page, Source: storage.SourceLink}, clear(page), PageVisit, ledger.KindPage},
 		{storage.Entry{URL: page, Source: storage.SourceFeed}, clear(page), PageVisit, ledger.KindPage},
-		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(announcedFeedContext)}, clear(feed),
+		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(frontier.AnnouncedFeed)}, clear(feed),
 			FeedVisit, ledger.KindPage},
 		{storage.Entry{URL: sitemap, Source: storage.SourcePrerequisite}, clear(sitemap),
 			SitemapVisit, ledger.KindSitemap},

@@ -19,7 +19,7 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 
 // DiscoverReportingRefusals does what Discover does. It calls refused, unless it is nil, with each
 // entry that is out of scope or whose host exceeds a limit of hosts, and with the reason; entries
-// beyond MaxURLsPerPattern and MaxURLsPerHost go to Config.OnRefused alone. It overwrites entries,
+// beyond the limits of URLs, as MaxURLsPerHost, go to Config.OnRefused alone. It overwrites entries,
 // which the caller must not use afterwards.
 func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(storage.Entry, error),
 	entries []storage.Entry) (added int, err error) {

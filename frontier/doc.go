@@ -18,7 +18,7 @@
 // are counted by host and reason for reports.
 //
 // A Frontier is made of parts that are tested alone: the dispatcher leases URLs for the workers in
-// Next; hostCountLimiter and urlsPerPatternLimiter refuse URLs beyond a limit; httpsUpgradeTracker
+// Next; hostCountLimiter and urlCountLimiter refuse URLs beyond a limit; httpsUpgradeTracker
 // knows which origins have moved to https; seenCache remembers URLs that were offered recently;
 // refusalCounter counts refused and rewritten URLs. No part calls the Frontier.
 //
@@ -45,6 +45,6 @@
 // # What it never does
 //
 // A Frontier never fetches and never evaluates robots.txt. It keeps no state that a restart would
-// lose, except counts of URLs by pattern and hashes of recently offered URLs; everything else is in
-// a storage.Store. No worker sleeps for politeness: Next returns only URLs that are due.
+// lose, except counts of URLs by pattern, of sort links and of feeds, and hashes of recently offered
+// URLs; everything else is in a storage.Store. No worker sleeps for politeness: Next returns only URLs that are due.
 package frontier

@@ -1,4 +1,9 @@
 package frontier
 
-// PatternCount returns how many patterns are counted.
-func (f *Frontier) PatternCount() int { return len(f.patterns.counts.counts) }
+// PatternCount returns how many patterns, and other groups of URLs, are counted.
+func (f *Frontier) PatternCount() (n int) {
+	for _, l := range f.countLimiters {
+		n += len(l.counts.counts)
+	}
+	return n
+}

@@ -67,7 +67,7 @@ type Frontier struct {
 	dispatcher        *dispatcher            // leases URLs for Next
 	recentURLs        seenCache              // URLs of the seen set that were offered recently
 	hosts             hostCountLimiter       // limits the number of hosts
-	patterns          urlsPerPatternLimiter  // limits the number of URLs of a pattern
+	countLimiters     []*urlCountLimiter     // limit the URLs of groups, as of patterns, in this order
 	duplicates        duplicatePatternCloser // patterns of URLs whose pages repeat others
 	httpsUpgrades     httpsUpgradeTracker    // origins that have moved to https
 	redirects         *redirectTracker       // redirects of seeds that left the scope
@@ -98,10 +98,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 	}
 	f.hosts = hostCountLimiter{store: store, scope: cfg.Scope, isMemoryLow: cfg.IsMemoryLow, refusals: &f.refusals,
 		recentlyAdmitted: newBoundedTextSet(maxRecentHosts)}
-	f.patterns.refusals = &f.refusals
-	f.patterns.seen, _ = store.(storage.Inspector)
 	if cfg.Scope != nil {
-		f.patterns.maxURLs = cfg.Scope.cfg.MaxURLsPerPattern
+		f.countLimiters = newURLCountLimiters(&cfg.Scope.cfg, store, &f.refusals)
 		f.duplicates.limit, f.duplicates.notes = cfg.Scope.cfg.MaxDuplicatesPerPattern, store
 	}
 	f.dispatcher = newDispatcher(store, cfg, &f.recentURLs.boundedTextSet, &f.hosts.recentlyAdmitted)

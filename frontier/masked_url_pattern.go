@@ -103,52 +103,56 @@ func appendDigitsMasked(dst []byte, token string) []byte {
 	return dst
 }
 
-// maxPatterns is how many patterns of all hosts are counted at a time, in about 4 MiB. If there are
-// more, at least half of them are dropped, those with the fewest URLs.
-const maxPatterns = 100_000
+// maxCountedGroups is how many groups of URLs, such as patterns, of all hosts are counted at a time, in
+// about 4 MiB. If there are more, at least half of them are dropped, those with the fewest URLs.
+const maxCountedGroups = 100_000
 
-// patternCounts counts URLs by host and pattern.
-type patternCounts struct {
+// urlGroupCounts counts URLs by group: by host and pattern, or by host alone.
+type urlGroupCounts struct {
 	mu           sync.Mutex     // guards counts and largestCount
-	counts       map[uint64]int // by urlPatternKey
+	counts       map[uint64]int // by urlGroupKey
 	largestCount int            // the highest of counts
 }
 
-// patternHashSeed is the random seed of urlPatternKey, so that a site cannot know which of its
+// patternHashSeed is the random seed of urlGroupKey, so that a site cannot know which of its
 // patterns share a count.
 var patternHashSeed = maphash.MakeSeed()
 
-// urlPatternKey returns a hash of host and path's pattern, valid in this process; 0 if no other
-// path has the pattern.
+// urlPatternKey returns the urlGroupKey of host and path's pattern; 0 if no other path has the pattern.
 func urlPatternKey(host, path string) uint64 {
 	var buf [256]byte
 	pattern := appendPathPattern(buf[:0], path)
 	if string(pattern) == path {
 		return 0
 	}
+	return urlGroupKey(host, pattern)
+}
+
+// urlGroupKey returns a hash of host and group, valid in this process. It is not 0.
+func urlGroupKey(host string, group []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(patternHashSeed)
 	h.WriteString(host)
-	h.Write(pattern)
+	h.Write(group)
 	return max(1, h.Sum64())
 }
 
 // urlCount returns how many URLs have been counted for key.
-func (p *patternCounts) urlCount(key uint64) int {
+func (p *urlGroupCounts) urlCount(key uint64) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts[key]
 }
 
-// highestCount returns the highest count of a pattern.
-func (p *patternCounts) highestCount() int {
+// highestCount returns the highest count of a group.
+func (p *urlGroupCounts) highestCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.largestCount
 }
 
 // addURL counts a URL of key. It ignores the key 0.
-func (p *patternCounts) addURL(key uint64) {
+func (p *urlGroupCounts) addURL(key uint64) {
 	if key == 0 {
 		return
 	}
@@ -159,13 +163,13 @@ func (p *patternCounts) addURL(key uint64) {
 	}
 	p.counts[key]++
 	p.largestCount = max(p.largestCount, p.counts[key])
-	if len(p.counts) > maxPatterns {
+	if len(p.counts) > maxCountedGroups {
 		p.dropSmallerHalf()
 	}
 }
 
-// dropSmallerHalf drops the patterns with the fewest URLs. The caller holds p.mu.
-func (p *patternCounts) dropSmallerHalf() {
+// dropSmallerHalf drops the groups with the fewest URLs. The caller holds p.mu.
+func (p *urlGroupCounts) dropSmallerHalf() {
 	sizes := slices.Sorted(maps.Values(p.counts))
 	median := sizes[len(sizes)/2]
 	maps.DeleteFunc(p.counts, func(_ uint64, n int) bool { return n <= median })

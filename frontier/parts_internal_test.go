@@ -52,7 +52,8 @@ func TestPatternLimiter(t *testing.T) {
 	var refusals refusalCounter
 	store := memory.New(memory.Config{})
 	addURLs(t, store, "http://a.test/p/0")
-	l := urlsPerPatternLimiter{maxURLs: 2, seen: store, refusals: &refusals}
+	l := urlCountLimiter{maxURLs: 2, groupKey: entryPatternKey, newRefusal: newPatternRefusal, seen: store,
+		refusals: &refusals}
 	entries := linkEntries(t, "http://a.test/p/0", "http://a.test/p/1", "http://a.test/p/2", "http://a.test/p/3",
 		"http://a.test/q", "http://b.test/p/3")
 	in, err := l.filter(t.Context(), entries)

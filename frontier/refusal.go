@@ -26,6 +26,8 @@ const (
 	FarCalendar        RefusalReason = "calendar"     // ScopeConfig.CurrentYear
 	TooManyPatternURLs RefusalReason = "pattern_urls" // ScopeConfig.MaxURLsPerPattern
 	TooManyHostURLs    RefusalReason = "host_urls"    // ScopeConfig.MaxURLsPerHost
+	TooManySortLinks   RefusalReason = "sort_links"   // ScopeConfig.MaxSortLinksPerHost
+	TooManyFeeds       RefusalReason = "feeds"        // ScopeConfig.MaxFeedsPerHost
 	// ScopeConfig.MaxDuplicatesPerPattern
 	DuplicatePattern RefusalReason = "duplicate_pattern"
 	DuplicateLinks   RefusalReason = "duplicate_links" // see Frontier.DiscoverLinksOfDuplicate

@@ -67,6 +67,10 @@ type ScopeConfig struct {
 	// in numbers, dates and random tokens: see URLPattern. URLs of seeds and sitemaps are not
 	// counted. Each new Frontier counts from 0.
 	MaxURLsPerPattern int
+	// MaxSortLinksPerHost is how many links of a host are queued that only sort a list: see IsSortLink.
+	// MaxFeedsPerHost is how many feeds of a host are queued that pages announce. Negative: no limit.
+	// Seeds, and what sitemaps list, are not counted. Each new Frontier counts from 0.
+	MaxSortLinksPerHost, MaxFeedsPerHost int
 	// MaxDuplicatesPerPattern is how many pages of a host may have the body of another of its pages
 	// and URLs of the same pattern (a directory, a path with any values of its parameters, or a
 	// URLPattern) before links to that pattern are refused, if at most a tenth as many of its pages
@@ -95,6 +99,9 @@ const (
 	DefaultMaxURLsPerPattern = 100_000
 	DefaultMaxURLsPerHost    = 1_000_000
 
+	DefaultMaxSortLinksPerHost = 20
+	DefaultMaxFeedsPerHost     = 20
+
 	DefaultMaxDuplicatesPerPattern = 100
 	DefaultMaxHostsPerDomain       = 10_000
 	DefaultMaxHosts                = 1_000_000
@@ -109,6 +116,8 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	c.MaxPathRepeats = cmp.Or(c.MaxPathRepeats, DefaultMaxPathRepeats)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, DefaultMaxRedirects)
 	c.MaxURLsPerPattern = cmp.Or(c.MaxURLsPerPattern, DefaultMaxURLsPerPattern)
+	c.MaxSortLinksPerHost = cmp.Or(c.MaxSortLinksPerHost, DefaultMaxSortLinksPerHost)
+	c.MaxFeedsPerHost = cmp.Or(c.MaxFeedsPerHost, DefaultMaxFeedsPerHost)
 	c.MaxDuplicatesPerPattern = cmp.Or(c.MaxDuplicatesPerPattern, DefaultMaxDuplicatesPerPattern)
 	c.MaxURLsPerHost = cmp.Or(c.MaxURLsPerHost, DefaultMaxURLsPerHost)
 	c.MaxHostsPerDomain = cmp.Or(c.MaxHostsPerDomain, DefaultMaxHostsPerDomain)

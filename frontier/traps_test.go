@@ -173,15 +173,7 @@ func TestURLPattern(t *testing.T) {
 // discoverURLs discovers links and returns how many were new.
 func discoverURLs(t *testing.T, f *frontier.Frontier, source storage.Source, urls ...string) int {
 	t.Helper()
-	entries := make([]storage.Entry, len(urls))
-	for i, u := range urls {
-		entries[i] = storage.Entry{URL: mustURL(t, u), Source: source, PriorityClass: storage.ClassNormal}
-	}
-	added, err := f.Discover(t.Context(), entries...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return added
+	return discoverAs(t, f, storage.Entry{Source: source, PriorityClass: storage.ClassNormal}, urls...)
 }
 
 func numberedURLs(from, to int, format string) (urls []string) {

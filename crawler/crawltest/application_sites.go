@@ -31,6 +31,7 @@ func ApplicationSites() []ApplicationSite {
 	return []ApplicationSite{
 		failingPagesSite(), rateLimitedSite(), relativeLinkTrapSite(), mirroredTreeSite(), sessionIDSite(),
 		charsetSite(), wildcardDomainSite(), embeddedPagesSite(), percentSignSite(), unlistedSitemapSite(),
+		autoindexSite(), postFeedsSite(),
 	}
 }
 
@@ -263,5 +264,76 @@ func unlistedSitemapSite() ApplicationSite {
 	a.Site.Pages["/sitemap.xml"] = StaticPage(ResponseOfType("text/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://sitemap.test/orphan</loc></url></urlset>`))
 	a.addPage("/orphan", StaticPage(linksHTML("orphan")))
+	return a
+}
+
+// autoindexSite has directories as Apache lists them: the head of each column is a link that sorts the list
+// by it, and in the other direction if the list is sorted so already.
+func autoindexSite() ApplicationSite {
+	const dirs, files = 30, 5
+	index := func(r PageRequest) Response {
+		path, query, _ := strings.Cut(r.Path, "?")
+		column, order := "N", "A"
+		fmt.Sscanf(query, "C=%1s;O=%1s", &column, &order)
+		var hrefs []string
+		for _, c := range []string{"N", "M", "S", "D"} {
+			next := "A"
+			if c == column && order == "A" {
+				next = "D"
+			}
+			hrefs = append(hrefs, "?C="+c+";O="+next)
+		}
+		names := numberedPaths("file", files)
+		if path == "/" {
+			names = nil
+			for i := range dirs {
+				names = append(names, fmt.Sprintf("dir%d/", i))
+			}
+		}
+		if order == "D" {
+			slices.Reverse(names)
+		}
+		return linksHTML("Index of "+path, append(hrefs, names...)...)
+	}
+	a := newApplicationSite("an autoindex with links that sort it", "autoindex.test", index)
+	for d := range dirs {
+		dir := fmt.Sprintf("/dir%d/", d)
+		a.addPage(dir, index)
+		for f := range files {
+			path := dir + "file" + strconv.Itoa(f)
+			a.addPage(path, StaticPage(linksHTML(path)))
+		}
+	}
+	a.ExtraVisits = 20
+	return a
+}
+
+// postFeedsSite is a blog that announces, as WordPress does, the feed of the site on each page, and on that
+// of each post a feed of its comments. A post is linked by the feed of the site alone.
+func postFeedsSite() ApplicationSite {
+	const posts = 80
+	feed := func(links ...string) Response {
+		var b strings.Builder
+		for _, link := range links {
+			fmt.Fprintf(&b, "<item><link>http://blog.test%s</link></item>", link)
+		}
+		return ResponseOfType("application/rss+xml", "<rss version='2.0'><channel>"+b.String()+"</channel></rss>")
+	}
+	page := func(title, feeds string, links ...string) PageFunc {
+		res := linksHTML(title, links...)
+		for path := range strings.FieldsSeq("/feed/ /comments/feed/ " + feeds) {
+			res.Body = "<link rel=alternate type='application/rss+xml' href='" + path + "'>" + res.Body
+		}
+		return StaticPage(res)
+	}
+	paths := numberedPaths("/post/", posts)
+	a := newApplicationSite("a feed of each post", "blog.test", page("home", "", paths[1:]...))
+	a.addPage("/feed/", StaticPage(feed(paths[:10]...)))
+	a.addPage("/comments/feed/", StaticPage(feed()))
+	for _, path := range paths {
+		a.addPage(path, page(path, path+"/feed/"))
+		a.Site.Pages[path+"/feed/"] = StaticPage(feed(path + "#comment-1"))
+	}
+	a.ExtraVisits = 20
 	return a
 }

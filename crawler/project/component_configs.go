@@ -160,6 +160,8 @@ func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxPathRepeats: p.Scope.MaxPathRepeats,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
 		MaxDuplicatesPerPattern: p.Scope.MaxDuplicatesPerPattern,
+		MaxFeedsPerHost:         cmp.Or(p.Discover.MaxFeedsPerHost, -1),
+		MaxSortLinksPerHost:     cmp.Or(p.Discover.MaxSortLinksPerHost, -1),
 		MaxURLsPerHost:          p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
 		MaxHosts: p.Scope.MaxHosts, CurrentYear: time.Now().Year(),
 	}

@@ -30,9 +30,13 @@ func TestZeroIsNone(t *testing.T) {
 		t.Errorf("delay %v, adaptive %v, max_learned_delay %v; want none",
 			policy.Delay, policy.AdaptiveFactor, policy.MaxLearnedDelay)
 	}
+	p.Discover.MaxFeedsPerHost, p.Discover.MaxSortLinksPerHost = 0, 0
 	scope, err := p.ScopeConfig()
 	if err != nil || scope.MaxDepth >= 0 {
 		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
+	}
+	if scope.MaxFeedsPerHost >= 0 || scope.MaxSortLinksPerHost >= 0 {
+		t.Errorf("%d feeds, %d sort links; want no limit", scope.MaxFeedsPerHost, scope.MaxSortLinksPerHost)
 	}
 }
 

@@ -74,6 +74,8 @@ var numberFields = []numberField{
 	{"scope.max_hosts", 0, math.MaxInt32},
 	{"discover.max_links", 1, 1e6},
 	{"discover.max_sitemaps", 1, 1e6},
+	{"discover.max_feeds", 0, math.MaxInt32},
+	{"discover.max_sort_links", 0, math.MaxInt32},
 	{"politeness.adaptive", 0, 1000},
 	{"politeness.backoff.factor", 1, 100},
 	{"politeness.concurrency", 1, 1000},

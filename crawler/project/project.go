@@ -208,6 +208,11 @@ type DiscoverySettings struct {
 	// MaxSitemapsPerHost is how many sitemaps one run visits for the robots.txt of a host, including
 	// those that sitemap indexes list.
 	MaxSitemapsPerHost int `yaml:"max_sitemaps"`
+	// feeds of one host that pages announce, as of single posts; a restart counts anew; 0: no limit
+	MaxFeedsPerHost int `yaml:"max_feeds"`
+	// links of one host that only sort a list, such as ?C=N;O=D or ?sort=price; a restart counts anew; 0: no
+	// limit
+	MaxSortLinksPerHost int `yaml:"max_sort_links"`
 }
 
 // RevisitSettings says when the crawl visits pages again: never (none), always after the same time
@@ -291,7 +296,8 @@ func Default() Project {
 				"application/pdf"},
 		},
 		Discover: DiscoverySettings{Links: true, Sitemaps: true, TrySitemapXML: true, Feeds: true, Canonical: true,
-			MaxLinks: crawler.DefaultMaxLinks, MaxSitemapsPerHost: crawler.DefaultMaxSitemapsPerHost},
+			MaxLinks: crawler.DefaultMaxLinks, MaxSitemapsPerHost: crawler.DefaultMaxSitemapsPerHost,
+			MaxFeedsPerHost: frontier.DefaultMaxFeedsPerHost, MaxSortLinksPerHost: frontier.DefaultMaxSortLinksPerHost},
 		Revisit: RevisitSettings{
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},

@@ -28,6 +28,8 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 	frontier.TooManyHostURLs:    "scope.max_urls_per_host",
 	frontier.DuplicatePattern:   "scope.max_duplicates_per_pattern",
 	frontier.DuplicateLinks:     "scope.max_duplicate_links",
+	frontier.TooManySortLinks:   "discover.max_sort_links",
+	frontier.TooManyFeeds:       "discover.max_feeds",
 
 	frontier.TooManyDomainHosts: "scope.max_hosts_per_domain",
 	frontier.TooManyHosts:       "scope.max_hosts",

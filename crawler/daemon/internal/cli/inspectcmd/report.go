@@ -52,8 +52,8 @@ The crawl never queues a URL that it refuses when it finds it: a URL out of scop
 one of a site that seems to generate URLs without end. The report counts refusals by
 reason, each time that a URL is found: within, include, exclude, depth, depth_chain (the
 next page of a list, beyond max_depth), scheme, url_length, and the limits params, path_depth, path_repeat, redirects, calendar (a year
-far from ours), pattern_urls, host_urls, domain_hosts, hosts and memory (the last three
-refuse links to new hosts: of a domain or a crawl that has reached its limit of hosts,
+far from ours), pattern_urls, sort_links (links that only sort a list), feeds (that pages
+announce), host_urls, domain_hosts, hosts and memory (the last three refuse links to new hosts: of a domain or a crawl that has reached its limit of hosts,
 or while memory is nearly used up). The crawl strips session IDs from URLs and counts
 these URLs by host: a high count shows a site that generates URLs. A crash may lose the
 counts of the last minute.
