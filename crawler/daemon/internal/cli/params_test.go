@@ -7,8 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
@@ -121,6 +125,60 @@ func TestReportParamsOfSessions(t *testing.T) {
 	}
 	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone,
 		"sid of a.example: http://a.example/p?sid=2 and http://a.example/p?sid=1; it is named like a session ID")
+}
+
+// TestReportParamsOfSortLinksAndFeeds: the log names the limits of sort links and feeds, and report --params
+// what they cost and a setting that leaves them out.
+func TestReportParamsOfSortLinksAndFeeds(t *testing.T) {
+	t.Parallel()
+	skipIfShort(t)
+	for _, tt := range []struct {
+		host   string
+		limits string // of the first crawl
+		want   inspect.URLKindCost
+		log    string
+	}{
+		{"autoindex.test", "discover: {max_sort_links: 8}", inspect.URLKindCost{Kind: "sort_links", Requests: 8,
+			DuplicateBodies: 4,
+			Example:         "http://autoindex.test/?C=N;O=D",
+			Setting:         `scope: {exclude: ['^https?://autoindex\.test(:\d+)?/[^?]*\?((C|O)=[A-Za-z_.,:+-]+[&;]?)+$']}`},
+			`why="more than 8 links of the host that sort a list"`},
+		{"blog.test", "discover: {max_feeds: 0}", inspect.URLKindCost{Kind: "feeds", Requests: 82,
+			Example: "http://blog.test/comments/feed/",
+			Setting: `scope: {exclude: ['^https?://blog\.test(:\d+)?/.+/feed/(\?|$)']}`}, "pages: 163 ("},
+	} {
+		t.Run(tt.host, func(t *testing.T) {
+			report := func(settings, log string) []inspect.URLKindCost {
+				sites := crawltest.ApplicationSites()
+				i := slices.IndexFunc(sites, func(s crawltest.ApplicationSite) bool { return s.Site.Host == tt.host })
+				sites[i].Site.Latency = crawltest.Latency{}
+				v := daemontest.NewWebFixture(t, sites[i].Site)
+				file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://"+
+					tt.host+"/']\n"+settings+"\n")
+				runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone, log)
+				r := runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=json")
+				r.want(t, command.ExitDone)
+				text := runCommand(t, "report", "--params", "--data", v.DataDir())
+				costs := decodeJSON[inspect.QueryParamReport](t, r.stdout).URLKindCosts
+				for _, c := range costs {
+					text.want(t, command.ExitDone, string(c.Kind)+" of "+c.Host+": such as "+c.Example,
+						"to leave them out: "+c.Setting)
+				}
+				return costs
+			}
+			tt.want.Host = tt.host
+			got := report(tt.limits, tt.log)
+			if len(got) != 1 {
+				t.Fatalf("costs %+v, want %+v", got, tt.want)
+			}
+			if d := cmp.Diff(tt.want, got[0], cmpopts.IgnoreUnexported(inspect.URLKindCost{})); d != "" {
+				t.Errorf("costs differ (-want +got):\n%s", d)
+			}
+			if got := report(tt.want.Setting, "exclude"); len(got) != 0 {
+				t.Errorf("with the setting there are costs %+v", got)
+			}
+		})
+	}
 }
 
 // report --params skips lines that it cannot read, and counts a revisited page once, with its latest

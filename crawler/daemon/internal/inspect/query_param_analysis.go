@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxParamPlaces is how many queryParamLocations, and how many hosts, an analysis keeps.
+// maxParamPlaces is how many queryParamLocations, hosts and URLKindCosts an analysis keeps.
 const maxParamPlaces = 20_000
 
 // A QueryParamAnalysis searches the output of a crawl for query parameters that do not change the
@@ -33,6 +33,7 @@ type QueryParamAnalysis struct {
 	seenBodies               *hashSampledMap[struct{}]                  // by hash of host and body
 	evidence                 map[queryParamLocation]*QueryParamEvidence // at most maxParamPlaces
 	duplicatesByHost         map[string]*HostDuplicates                 // at most maxParamPlaces
+	kindCosts                map[urlKindOnHost]*URLKindCost             // at most maxParamPlaces
 	pageCount                int                                        // pages with a body, each counted once
 	skippedParamCount        int                                        // parameters without evidence for lack of space
 }
@@ -74,18 +75,24 @@ type HostDuplicates struct {
 
 // A parsedOutputRecord holds the fields that the analysis reads from a line of output.
 type parsedOutputRecord struct {
-	URL       string `json:"url"`
-	Status    int    `json:"status"`
-	Bytes     int    `json:"bytes"`
-	SHA256    string `json:"sha256"`
-	Canonical string `json:"canonical"`
-	URLSource string `json:"source"`
+	URL         string `json:"url"`
+	Status      int    `json:"status"`
+	ContentType string `json:"content_type"`
+	Bytes       int    `json:"bytes"`
+	SHA256      string `json:"sha256"`
+	Canonical   string `json:"canonical"`
+	URLSource   string `json:"source"`
 }
 
-// forEachOutputPage reads one file of output and calls do, with a hash of the body, for each page
-// that has a body. It skips invalid lines: the last line of a killed crawl may be cut.
-func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
-	do func(decorum.URL, parsedOutputRecord, uint64)) error {
+// hasBody reports whether the record is of a page whose body arrived.
+func (p *parsedOutputRecord) hasBody() bool {
+	return p.Status == http.StatusOK && p.Bytes > 0 && p.SHA256 != ""
+}
+
+// forEachOutputRecord reads one file of output and calls do for each visit. It skips invalid lines: the
+// last line of a killed crawl may be cut.
+func (s *QueryParamAnalysis) forEachOutputRecord(ctx context.Context, r io.Reader,
+	do func(decorum.URL, parsedOutputRecord)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -99,10 +106,10 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 			return err
 		}
 		var p parsedOutputRecord
-		if json.Unmarshal(line, &p) == nil && p.Status == http.StatusOK && p.Bytes > 0 && p.SHA256 != "" {
+		if json.Unmarshal(line, &p) == nil {
 			u, parseErr := decorum.ParseURL(p.URL)
 			if parseErr == nil && (s.onlyHost == "" || u.Origin().Host() == s.onlyHost) {
-				do(u, p, hashForSample(p.SHA256))
+				do(u, p)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -116,10 +123,11 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnalysis, error) {
 	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](),
 		variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
-		evidence: map[queryParamLocation]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
-	for _, do := range []func(decorum.URL, parsedOutputRecord, uint64){s.countPage, s.comparePage} {
+		evidence: map[queryParamLocation]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{},
+		kindCosts: map[urlKindOnHost]*URLKindCost{}}
+	for _, do := range []func(decorum.URL, parsedOutputRecord){s.countVisit, s.comparePage} {
 		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error {
-			return s.forEachOutputPage(ctx, r, do)
+			return s.forEachOutputRecord(ctx, r, do)
 		}); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
@@ -127,10 +135,15 @@ func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnaly
 	return s, nil
 }
 
-// countPage counts a page and records the hash of its body. A page counts once: an earlier visit is
-// recognized by pagesByURL, or, for a URL outside the sample, by the source "revisit" of the line.
-func (s *QueryParamAnalysis) countPage(u decorum.URL, p parsedOutputRecord, hash uint64) {
-	key := hashForSample(u.String())
+// countVisit counts a visit and, if it is the first of a page with a body, the page, and records the hash
+// of that. An earlier visit is recognized by pagesByURL, or, for a URL outside the sample, by the source
+// "revisit" of the line.
+func (s *QueryParamAnalysis) countVisit(u decorum.URL, p parsedOutputRecord) {
+	kind := s.countURLKind(u, p)
+	if !p.hasBody() {
+		return
+	}
+	key, hash := hashForSample(u.String()), hashForSample(p.SHA256)
 	_, isRepeated := s.pagesByURL.values[key]
 	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.URLSource == storage.SourceRevisit.String()
 	s.pagesByURL.put(key, sampledPage{bodyHash: hash})
@@ -153,15 +166,21 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p parsedOutputRecord, hash
 	body := hashForSample(host + "\n" + fmt.Sprint(hash))
 	if _, isDuplicate := s.seenBodies.values[body]; isDuplicate {
 		s.duplicatesByHost[host].DuplicateBodies += s.seenBodies.keysPerSampledKey()
+		if kind != nil {
+			kind.DuplicateBodies += s.seenBodies.keysPerSampledKey()
+		}
 	}
 	s.seenBodies.put(body, struct{}{})
 }
 
 // comparePage compares a page with the pages whose URL lacks one of its parameters or has another
 // value of it.
-func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord, hash uint64) {
+func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord) {
+	if !p.hasBody() {
+		return
+	}
 	// Compare each page once, as it was at its last visit.
-	key := hashForSample(u.String())
+	key, hash := hashForSample(u.String()), hashForSample(p.SHA256)
 	if w, isSampled := s.pagesByURL.values[key]; isSampled {
 		if w.bodyHash != hash || w.isCompared {
 			return // a later visit changed the page, or the page was compared already
@@ -294,7 +313,8 @@ func (s *QueryParamAnalysis) Report() *QueryParamReport {
 	r := &QueryParamReport{PagesWithBody: s.pageCount,
 		SampledOneIn:  max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()),
 		SkippedParams: s.skippedParamCount,
-		Suggestions:   []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{}}
+		Suggestions:   []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{},
+		URLKindCosts: s.reportURLKindCosts()}
 	// Find the parameters with evidence against removing them in some place.
 	merged := map[queryParamLocation]*QueryParamSuggestion{}
 	isMixed := map[queryParamLocation]bool{}
@@ -351,6 +371,7 @@ type QueryParamReport struct {
 	SampledOneIn   int                    `json:"one_in"` // one of this many URLs was compared with others
 	Suggestions    []QueryParamSuggestion `json:"suggestions"`
 	HostDuplicates []*HostDuplicates      `json:"duplicates"` // of hosts with duplicates, most first
+	URLKindCosts   []URLKindCost          `json:"url_kinds"`  // of links that sort lists, and of feeds
 	SkippedParams  int                    `json:"skipped"`    // parameters beyond maxParamPlaces, without analysis
 }
 

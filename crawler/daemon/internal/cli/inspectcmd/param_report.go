@@ -20,6 +20,7 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 	if q.limit > 0 {
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
 		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
+		r.URLKindCosts = r.URLKindCosts[:min(q.limit, len(r.URLKindCosts))]
 	}
 	switch q.Format {
 	case "json":
@@ -37,7 +38,7 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 }
 
 // writeParamTable writes the report as text: a table of parameters with an example of each, and a
-// table of duplicate pages by host.
+// table of duplicate pages by host, and a table of sort links and feeds by host.
 func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
 	var p reporttext.Builder
 	p.WriteLine("Parameters that may not change pages, from the %d pages in the output of the crawl in %s",
@@ -75,7 +76,28 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 			}
 		})
 	}
+	writeURLKindCosts(r.URLKindCosts, &p)
 	return p.PrintTo(w)
+}
+
+// writeURLKindCosts writes what links that sort lists, and feeds, have cost, and how to leave them out.
+func writeURLKindCosts(costs []inspect.URLKindCost, p *reporttext.Builder) {
+	if len(costs) == 0 {
+		return
+	}
+	p.WriteLine("")
+	p.WriteLine("Links that only sort a list (sort_links), and feeds that pages announce (feeds):")
+	p.WriteTable(func(row func(...any)) {
+		row("HOST", "KIND", "REQUESTS", "SAME BODY")
+		for _, c := range costs {
+			row(c.Host, c.Kind, c.Requests, c.DuplicateBodies)
+		}
+	})
+	p.WriteLine("")
+	for _, c := range costs {
+		p.WriteLine("%s of %s: such as %s", c.Kind, c.Host, c.Example)
+		p.WriteLine("  to leave them out: %s", c.Setting)
+	}
 }
 
 // printParamReport prints the report of --params, from the output file of the crawl.

@@ -51,12 +51,13 @@ The state of a host is one of
 The crawl never queues a URL that it refuses when it finds it: a URL out of scope, or
 one of a site that seems to generate URLs without end. The report counts refusals by
 reason, each time that a URL is found: within, include, exclude, depth, depth_chain (the
-next page of a list, beyond max_depth), scheme, url_length, and the limits params, path_depth, path_repeat, redirects, calendar (a year
-far from ours), pattern_urls, sort_links (links that only sort a list), feeds (that pages
-announce), host_urls, domain_hosts, hosts and memory (the last three refuse links to new hosts: of a domain or a crawl that has reached its limit of hosts,
-or while memory is nearly used up). The crawl strips session IDs from URLs and counts
-these URLs by host: a high count shows a site that generates URLs. A crash may lose the
-counts of the last minute.
+next page of a list, beyond max_depth), scheme, url_length, and the limits params,
+path_depth, path_repeat, redirects, calendar (a year far from ours), pattern_urls,
+sort_links (links that only sort a list), feeds (that pages announce), host_urls,
+domain_hosts, hosts and memory (the last three refuse links to new hosts: of a domain or
+a crawl that has reached its limit of hosts, or while memory is nearly used up). The
+crawl strips session IDs from URLs and counts these URLs by host: a high count shows a
+site that generates URLs. A crash may lose the counts of the last minute.
 
 The report also counts what the crawl did not follow, which is no part of the coverage:
 links that pages ask robots not to follow (nofollow), and pages without links that a
@@ -69,7 +70,9 @@ change the page. It compares pages whose URLs differ only in one parameter, by t
 bodies and their canonical links. It shows the line to add to robots.txt or to
 scope.params, and applies nothing. It also lists parameters that may be session IDs by
 their names, such as a short sid, where pages differ by them. It also counts, by host,
-pages that are exact duplicates or name another URL as canonical. The crawl may be
+pages that are exact duplicates or name another URL as canonical, and what links that
+only sort a list (sort_links), and feeds that pages announce (feeds), have cost, with a
+setting for the project file that leaves nearly all of them out. The crawl may be
 running. Memory stays below 64 MB: beyond 100,000 URLs, --params compares a sample.
 
 --format json writes one object, jsonl one object a line, the totals first. All
