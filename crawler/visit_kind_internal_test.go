@@ -49,7 +49,9 @@ func TestVisitKindOf(t *testing.T) {
 	}{
 		{storage.Entry{URL: page, Source: storage.SourceLink}, clear(page), PageVisit, ledger.KindPage},
 		{storage.Entry{URL: page, Source: storage.SourceFeed}, clear(page), PageVisit, ledger.KindPage},
-		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(frontier.AnnouncedFeed)}, clear(feed),
+		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(frontier.AnnouncedFeed)},
+			clear(feed), FeedVisit, ledger.KindPage},
+		{storage.Entry{URL: feed, Source: storage.SourceFeed, CallbackData: []byte(frontier.FeedPart)}, clear(feed),
 			FeedVisit, ledger.KindPage},
 		{storage.Entry{URL: sitemap, Source: storage.SourcePrerequisite}, clear(sitemap),
 			SitemapVisit, ledger.KindSitemap},
