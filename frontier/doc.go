@@ -46,5 +46,6 @@
 //
 // A Frontier never fetches and never evaluates robots.txt. It keeps no state that a restart would
 // lose, except counts of URLs by pattern, of sort links and of feeds, and hashes of recently offered
-// URLs; everything else is in a storage.Store. No worker sleeps for politeness: Next returns only URLs that are due.
+// URLs; everything else is in a storage.Store. No worker sleeps for politeness: Next returns only
+// URLs that are due.
 package frontier

@@ -6,20 +6,15 @@ import "strings"
 // else: the query has only parameters that sort, as in the links at the head of a directory listing. A page of
 // a sorted list, such as /list?sort=price&page=2, is not a sort link, because nothing else may lead to it.
 func IsSortLink(pathAndQuery string) bool {
-	_, query, ok := strings.Cut(pathAndQuery, "?")
-	for ok && query != "" {
-		i := strings.IndexAny(query, "&;")
-		if i < 0 {
-			name, value, _ := strings.Cut(query, "=")
-			return isSortParam(name, value)
-		}
-		name, value, _ := strings.Cut(query[:i], "=")
-		if !isSortParam(name, value) {
+	_, query, _ := strings.Cut(pathAndQuery, "?")
+	sorts := false
+	for param := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(param, "=")
+		if sorts = isSortParam(name, value); !sorts {
 			return false
 		}
-		query = query[i+1:]
 	}
-	return false
+	return sorts
 }
 
 // isSortParam reports whether a query parameter gives the order of a list. The value must be one that the

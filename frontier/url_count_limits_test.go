@@ -20,6 +20,7 @@ func TestIsSortLink(t *testing.T) {
 		{"/cgit/?s=idle", true},
 		{"/gitweb/?o=age", true},
 		{"/hg/?sort=-lastchange", true},
+		{"/hg/?&sort=name&", true},
 		{"/shop/shoes?sort=pd.name&order=DESC", true},
 		{"/shop/shoes?product_list_order=price&product_list_dir=asc", true},
 		{"/shop/shoes?orderby=price-desc", true},
@@ -44,9 +45,8 @@ func TestIsSortLink(t *testing.T) {
 		{"/?sort=---", false},
 		{"/?sort=", false},
 		{"/?sort", false},
-		{"/?sort=name&", false},
-		{"/?&sort=name", false},
 		{"/?", false},
+		{"/?&", false},
 		{"/C=N;O=D", false},
 		{"/", false},
 	} {
