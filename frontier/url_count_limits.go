@@ -105,7 +105,7 @@ func newURLCountLimiters(cfg *ScopeConfig, store storage.Store, refusals *refusa
 
 // sortLinkKey returns the key of the sort links of e's host; 0 if e is not a link that sorts.
 func sortLinkKey(e *storage.Entry) uint64 {
-	if e.Source != storage.SourceLink || !IsSortLink(e.URL.PathAndQuery()) {
+	if e.Source != storage.SourceLink || e.Request != nil || !IsSortLink(e.Referrer, e.URL) {
 		return 0
 	}
 	return urlGroupKey(e.URL.Origin().Host(), nil)

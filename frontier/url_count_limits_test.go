@@ -2,6 +2,7 @@ package frontier_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/frontier"
@@ -11,7 +12,7 @@ import (
 
 func TestIsSortLink(t *testing.T) {
 	for _, tt := range []struct {
-		path string
+		link string // on the page with the same path
 		want bool
 	}{
 		{"/pub/?C=N;O=D", true},
@@ -21,6 +22,7 @@ func TestIsSortLink(t *testing.T) {
 		{"/gitweb/?o=age", true},
 		{"/hg/?sort=-lastchange", true},
 		{"/hg/?&sort=name&", true},
+		{"/forum?sort=Newest", true},
 		{"/shop/shoes?sort=pd.name&order=DESC", true},
 		{"/shop/shoes?product_list_order=price&product_list_dir=asc", true},
 		{"/shop/shoes?orderby=price-desc", true},
@@ -41,7 +43,10 @@ func TestIsSortLink(t *testing.T) {
 		{"/?O=x", false},
 		{"/?c=N", false},
 		{"/?sort=https://other.example/", false},
-		{"/?sort=abcdefghijklmnopqrstuvwxyzabcdefg", false},
+		{"/?sort=" + strings.Repeat("name,", 20), false},
+		{"/birds?order=Passeriformes", false},
+		{"/wines?sort=Pinot+noir", false},
+		{"/?sort=name2", false},
 		{"/?sort=---", false},
 		{"/?sort=", false},
 		{"/?sort", false},
@@ -50,19 +55,31 @@ func TestIsSortLink(t *testing.T) {
 		{"/C=N;O=D", false},
 		{"/", false},
 	} {
-		if got := frontier.IsSortLink(tt.path); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.path, got, tt.want)
+		link := mustURL(t, "http://a.test"+tt.link)
+		page, _, _ := strings.Cut(link.String(), "?")
+		for _, page := range []string{page, page + "?page=2"} {
+			if got := frontier.IsSortLink(page, link); got != tt.want {
+				t.Errorf("%s on %s: %v, want %v", link, page, got, tt.want)
+			}
+		}
+		// Another page may be the only one that leads to the list.
+		for _, page := range []string{"", "http://a.test", page + "x", "http://b.test" + tt.link} {
+			if frontier.IsSortLink(page, link) {
+				t.Errorf("%s on %q is a sort link", link, page)
+			}
 		}
 	}
 }
 
-// discoverAs discovers entries that are like e and have these URLs. It returns how many were new.
+// discoverAs discovers entries that are like e and have these URLs, each found on the page without the query. It
+// returns how many were new.
 func discoverAs(t *testing.T, f *frontier.Frontier, e storage.Entry, urls ...string) int {
 	t.Helper()
 	entries := make([]storage.Entry, len(urls))
 	for i, u := range urls {
 		entries[i] = e
 		entries[i].URL = mustURL(t, u)
+		entries[i].Referrer, _, _ = strings.Cut(u, "?")
 	}
 	added, err := f.Discover(t.Context(), entries...)
 	if err != nil {
@@ -87,7 +104,8 @@ func TestSortLinkAndFeedLimits(t *testing.T) {
 		exempt []storage.Entry
 	}{
 		{"sort links", "http://a.test/%c/?C=N;O=D", link, frontier.TooManySortLinks, []storage.Entry{
-			{Source: storage.SourceSeed}, {Source: storage.SourceSitemap}, {Source: storage.SourceRedirect}}},
+			{Source: storage.SourceSeed}, {Source: storage.SourceSitemap}, {Source: storage.SourceRedirect},
+			{Source: storage.SourceLink, Request: &storage.NonGETRequest{Method: "POST"}}}},
 		{"feeds", "http://a.test/%c/feed/", feed, frontier.TooManyFeeds, []storage.Entry{
 			{Source: storage.SourceSeed}, {Source: storage.SourceSitemap}, {Source: storage.SourceFeed}, part, moved}},
 	} {

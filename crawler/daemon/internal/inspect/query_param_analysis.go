@@ -81,6 +81,7 @@ type parsedOutputRecord struct {
 	Bytes       int    `json:"bytes"`
 	SHA256      string `json:"sha256"`
 	Canonical   string `json:"canonical"`
+	Referrer    string `json:"referrer"`
 	URLSource   string `json:"source"`
 }
 

@@ -25,10 +25,12 @@ type URLKindCost struct {
 	Example         string                 `json:"example"`
 	Setting         string                 `json:"setting"` // of the project file; leaves nearly all of them out
 
-	sortParams []string // names of the parameters of sort links; at most maxSortParams
+	sortParams []string // patterns of the parameters of sort links, with their values; at most maxSortParams
 	// feedSegment is the last segment of the feeds' paths, except those at the root; empty: none was seen.
-	feedSegment       string
-	hasMixedFeedPaths bool // the paths differ in that segment, or it is longer than maxFeedSegment
+	feedSegment string
+	// The paths differ in that segment, or it is longer than maxFeedSegment, or feeds have a query: pages may
+	// have the same path.
+	hasMixedFeedPaths bool
 }
 
 // A urlKindOnHost identifies a URLKindCost.
@@ -42,7 +44,7 @@ type urlKindOnHost struct {
 func (s *QueryParamAnalysis) countURLKind(u decorum.URL, p parsedOutputRecord) *URLKindCost {
 	key := urlKindOnHost{host: u.Origin().Host()}
 	switch {
-	case frontier.IsSortLink(u.PathAndQuery()):
+	case frontier.IsSortLink(p.Referrer, u):
 		key.kind = frontier.TooManySortLinks
 	case p.isFeed():
 		key.kind = frontier.TooManyFeeds
@@ -58,10 +60,10 @@ func (s *QueryParamAnalysis) countURLKind(u decorum.URL, p parsedOutputRecord) *
 		s.kindCosts[key] = c
 	}
 	c.Requests++
-	if path, query, _ := strings.Cut(u.PathAndQuery(), "?"); key.kind == frontier.TooManySortLinks {
+	if path, query, hasQuery := strings.Cut(u.PathAndQuery(), "?"); key.kind == frontier.TooManySortLinks {
 		c.addSortParams(query)
 	} else {
-		c.addFeedPath(path)
+		c.addFeedPath(path, hasQuery)
 	}
 	return c
 }
@@ -75,13 +77,13 @@ func (p *parsedOutputRecord) isFeed() bool {
 }
 
 // maxSortParams is how many parameters of sort links a setting names.
-const maxSortParams = 10
+const maxSortParams = 30
 
 func (c *URLKindCost) addSortParams(query string) {
 	for param := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, _, _ := strings.Cut(param, "=")
-		if len(c.sortParams) < maxSortParams && !slices.Contains(c.sortParams, name) {
-			c.sortParams = append(c.sortParams, name)
+		param = strings.Clone(regexp.QuoteMeta(param)) // does not keep the URL in memory
+		if len(c.sortParams) < maxSortParams && !slices.Contains(c.sortParams, param) {
+			c.sortParams = append(c.sortParams, param)
 		}
 	}
 }
@@ -89,17 +91,17 @@ func (c *URLKindCost) addSortParams(query string) {
 // maxFeedSegment is the length of the longest segment of a path that a setting names, in bytes.
 const maxFeedSegment = 100
 
-func (c *URLKindCost) addFeedPath(path string) {
+func (c *URLKindCost) addFeedPath(path string, hasQuery bool) {
 	directory, segment := "", strings.TrimSuffix(path, "/")
 	if i := strings.LastIndexByte(segment, '/'); i >= 0 {
 		directory, segment = segment[:i], path[i+1:]
 	}
 	switch {
 	case directory == "": // at the root: the feed of the site
-	case len(segment) > maxFeedSegment, c.feedSegment != "" && c.feedSegment != segment:
+	case hasQuery, len(segment) > maxFeedSegment, c.feedSegment != "" && c.feedSegment != segment:
 		c.hasMixedFeedPaths = true
 	default:
-		c.feedSegment = segment
+		c.feedSegment = strings.Clone(segment)
 	}
 }
 
@@ -108,12 +110,13 @@ func (c *URLKindCost) suggestSetting() {
 	rest := ""
 	switch {
 	case c.Kind == frontier.TooManySortLinks:
-		rest = `[^?]*\?((` + strings.Join(c.sortParams, "|") + `)=[A-Za-z_.,:+-]+[&;]?)+$`
+		slices.Sort(c.sortParams)
+		rest = `[^?]*\?((` + strings.Join(c.sortParams, "|") + `)([&;]|$))+$`
 	case c.feedSegment == "" || c.hasMixedFeedPaths:
 		c.Setting = "discover: {max_feeds: 1}"
 		return
 	default:
-		rest = `.+/` + regexp.QuoteMeta(c.feedSegment) + `(\?|$)`
+		rest = `.+/` + regexp.QuoteMeta(c.feedSegment) + `$`
 	}
 	pattern := `^https?://` + regexp.QuoteMeta(c.Host) + `(:\d+)?/` + rest
 	c.Setting = "scope: {exclude: ['" + strings.ReplaceAll(pattern, "'", "''") + "']}"

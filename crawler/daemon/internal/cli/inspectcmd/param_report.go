@@ -37,8 +37,8 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 	return writeParamTable(r, w, q.DataDir)
 }
 
-// writeParamTable writes the report as text: a table of parameters with an example of each, and a
-// table of duplicate pages by host, and a table of sort links and feeds by host.
+// writeParamTable writes the report as text: a table of parameters with an example of each, a table
+// of duplicate pages by host, and a table of sort links and feeds by host.
 func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
 	var p reporttext.Builder
 	p.WriteLine("Parameters that may not change pages, from the %d pages in the output of the crawl in %s",
