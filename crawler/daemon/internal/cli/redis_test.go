@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,4 +107,40 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"),
 		"http://shop.example/")...)
 	r.want(t, command.ExitUsage, "needs a name")
+}
+
+// The limits of sort links and feeds hold where the seen set is in Redis, for each run of a crawl, and no page is
+// lost.
+func TestSortLinkAndFeedLimitsOnRedis(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartClusterForTest(t, 1, 0)
+	for _, tt := range []struct{ host, form, reason string }{
+		{"autoindex.test", "?C=", "sort_links"}, {"blog.test", "/feed/", "feeds"},
+	} {
+		sites := crawltest.ApplicationSites()
+		site := sites[slices.IndexFunc(sites, func(s crawltest.ApplicationSite) bool { return s.Site.Host == tt.host })]
+		site.Site.Latency = crawltest.Latency{}
+		v := daemontest.NewWebFixture(t, site.Site)
+		file := testfile.Write(t, "p.yaml",
+			"discover: {max_sort_links: 8, max_feeds: 8}\n"+daemontest.RedisField(c, ", durability: none"))
+		runCommand(t, v.CrawlArgs("-c", file, "--max-pages=40", "http://"+tt.host+"/")...).want(t, command.ExitDone,
+			"reason="+tt.reason)
+		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t,
+			command.ExitDone)
+		urls := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
+		limited := 0
+		for _, u := range urls {
+			if strings.Contains(u, tt.form) {
+				limited++
+			}
+		}
+		if limited < 8 || limited > 16 {
+			t.Errorf("%d URLs of %s have %s, want 8 to 16", limited, tt.host, tt.form)
+		}
+		for _, page := range site.WantedPages {
+			if !slices.Contains(urls, page) {
+				t.Errorf("%s was not visited", page)
+			}
+		}
+	}
 }
