@@ -77,7 +77,7 @@ func (p *parsedOutputRecord) isFeed() bool {
 }
 
 // maxSortParams is how many parameters of sort links a setting names.
-const maxSortParams = 30
+const maxSortParams = 16
 
 func (c *URLKindCost) addSortParams(query string) {
 	for param := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
