@@ -34,13 +34,19 @@ var (
 	errEncodedTooLong = errors.New("it is longer encoded than a decoded body may be")
 )
 
-// decoderPools undo content codings (RFC 9110, section 8.4.1). They hold reusable decoders by the
-// name of the coding; deflate has no pool.
-type decoderPools map[string]*sync.Pool
+// decoderPools undo content codings (RFC 9110, section 8.4.1). They hold what a body needs for that
+// and the next body can reuse.
+type decoderPools struct {
+	byCoding map[string]*sync.Pool // decoders by the name of their coding; deflate has none
+	inputs   sync.Pool             // of *bufio.Reader, which decoders read
+}
+
+// decoderInputBytes is how much of an encoded body is read at a time: a record of TLS.
+const decoderInputBytes = 16 << 10
 
 // newDecoderPools returns empty pools of decoders for gzip, brotli and zstd.
-func newDecoderPools() decoderPools {
-	return decoderPools{
+func newDecoderPools() *decoderPools {
+	byCoding := map[string]*sync.Pool{
 		"gzip": {New: func() any { return new(gzipMembersReader) }},
 		"br":   {New: func() any { return new(brotli.Reader) }},
 		"zstd": {New: func() any {
@@ -51,6 +57,7 @@ func newDecoderPools() decoderPools {
 			return zr
 		}},
 	}
+	return &decoderPools{byCoding, sync.Pool{New: func() any { return bufio.NewReaderSize(nil, decoderInputBytes) }}}
 }
 
 // contentCodings returns the codings of a body in the order in which they were applied. It returns
@@ -77,21 +84,26 @@ func contentCodings(h http.Header) ([]string, bool) {
 // bounds the decoded body: at most limit + limit/8 + 4096 bytes are read of the encoded body, and of
 // each intermediate stage if there are several codings. reserve is called for the memory that
 // decoders keep. Close returns the decoders to their pools; the body of res stays open.
-func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
+func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
 	names, known := contentCodings(res.Header)
 	if !known || len(names) == 0 {
 		return io.NopCloser(res.Body), nil
 	}
-	body := &decodedBody{encodedReader: newDecoderInput(res.Body, limit), codings: strings.Join(names, ", ")}
+	body := &decodedBody{codings: strings.Join(names, ", ")}
 	if len(names) > maxCodings {
 		return nil, body.malformedError(errTooManyCodings)
 	}
+	body.encodedReader = d.addInput(body, res.Body, limit)
 	if _, err := body.encodedReader.Peek(1); err == io.EOF {
-		return io.NopCloser(body.encodedReader), nil // a 304 or 204 may name codings without having a body
+		body.decodedReader = body.encodedReader
+		return body, nil // a 304 or 204 may name codings without having a body
 	}
-	input := body.encodedReader
 	// Undo the codings from the last one applied to the first.
 	for i := len(names) - 1; i >= 0; i-- {
+		input := body.encodedReader
+		if body.decodedReader != nil {
+			input = d.addInput(body, body.decodedReader, limit)
+		}
 		if n := peekDecoderWindowSize(names[i], input); n > 0 {
 			if err := reserve(n); err != nil {
 				return nil, errors.Join(err, body.Close())
@@ -100,7 +112,6 @@ func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int
 		if err := d.addBodyDecoder(body, names[i], input); err != nil {
 			return nil, errors.Join(body.classifyReadError(err), body.Close())
 		}
-		input = newDecoderInput(body.decodedReader, limit)
 	}
 	res.Header.Del("Content-Encoding")
 	res.Header.Del("Content-Length")
@@ -108,15 +119,15 @@ func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int
 }
 
 // addBodyDecoder makes body.decodedReader decode one coding of src.
-func (d decoderPools) addBodyDecoder(body *decodedBody, coding string, src *decodeStageReader) (err error) {
-	if pool := d[coding]; pool != nil {
+func (d *decoderPools) addBodyDecoder(body *decodedBody, coding string, src *decodeStageReader) (err error) {
+	if pool := d.byCoding[coding]; pool != nil {
 		return body.addPooledDecoder(pool, src)
 	}
 	if hasZlibHeader(src) { // the coding is deflate
-		body.decodedReader, err = zlib.NewReader(src)
+		body.decodedReader, err = zlib.NewReader(src.Reader)
 		return err
 	}
-	body.decodedReader = flate.NewReader(src)
+	body.decodedReader = flate.NewReader(src.Reader)
 	return nil
 }
 
@@ -127,17 +138,25 @@ func hasZlibHeader(src *decodeStageReader) bool {
 	return err == nil && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (uint(b[0])<<8|uint(b[1]))%31 == 0
 }
 
-// A decodeStageReader is the body at one stage of decoding.
+// A decodeStageReader is the body at one stage of decoding. Decoders of deflate and gzip get its
+// bufio.Reader, for which they have a faster loop than for other readers.
 type decodeStageReader struct {
 	*bufio.Reader
 	limitedSource *maxBytesReader
 }
 
-// newDecoderInput returns a stage that reads r up to slightly more than limit bytes.
-func newDecoderInput(r io.Reader, limit int64) *decodeStageReader {
+// addInput returns a stage that reads r up to slightly more than limit bytes. Closing body returns its
+// buffer to the pool.
+func (d *decoderPools) addInput(body *decodedBody, r io.Reader, limit int64) *decodeStageReader {
+	buffered := d.inputs.Get().(*bufio.Reader)
+	body.release = append(body.release, func() {
+		buffered.Reset(nil) // keeps nothing of the body
+		d.inputs.Put(buffered)
+	})
 	// Data that does not compress grows a little when it is encoded.
 	source := &maxBytesReader{r: r, remaining: limit + limit/8 + 4096}
-	return &decodeStageReader{bufio.NewReader(source), source}
+	buffered.Reset(source)
+	return &decodeStageReader{buffered, source}
 }
 
 // A maxBytesReader reads r, and fails with errEncodedTooLong instead of reading beyond a limit.
@@ -163,10 +182,10 @@ func (b *maxBytesReader) Read(p []byte) (int, error) {
 
 // A decodedBody is a body that is decoded while it is read.
 type decodedBody struct {
-	encodedReader   *decodeStageReader // the body as it arrives
-	decodedReader   io.Reader          // the last stage; nil until the first decoder is added
-	codings         string             // for messages
-	releaseDecoders []func()           // return the decoders to their pools
+	encodedReader *decodeStageReader // the body as it arrives
+	decodedReader io.Reader          // the last stage; nil until the first decoder is added
+	codings       string             // for messages
+	release       []func()           // return decoders and buffers to their pools
 }
 
 // A resettableDecoder is a decoder that a pool can hold.
@@ -178,7 +197,7 @@ type resettableDecoder interface {
 // addPooledDecoder makes b.decodedReader a decoder from pool, reset to read src.
 func (b *decodedBody) addPooledDecoder(pool *sync.Pool, src *decodeStageReader) error {
 	r := pool.Get().(resettableDecoder)
-	b.releaseDecoders = append(b.releaseDecoders, func() { pool.Put(r) })
+	b.release = append(b.release, func() { pool.Put(r) })
 	b.decodedReader = r
 	return r.Reset(src)
 }
@@ -198,7 +217,7 @@ func (m *gzipMembersReader) Reset(src io.Reader) error {
 
 // openMember starts to read the next member of m.src.
 func (m *gzipMembersReader) openMember() error {
-	err := m.member.Reset(m.src)
+	err := m.member.Reset(m.src.Reader)
 	m.member.Multistream(false)
 	return err
 }
@@ -242,12 +261,12 @@ func (b *decodedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close returns the decoders to their pools.
+// Close returns the decoders and buffers to their pools. b must not be read afterwards.
 func (b *decodedBody) Close() error {
-	for _, release := range b.releaseDecoders {
+	for _, release := range b.release {
 		release()
 	}
-	b.releaseDecoders = nil
+	b.release = nil
 	return nil
 }
 

@@ -50,7 +50,7 @@ type ticketedClient struct {
 	next       http.RoundTripper
 	dialer     *crawlDialer // dialer of next; nil: next is Config.Transport
 	cfg        Config
-	decoders   decoderPools
+	decoders   *decoderPools
 	bufferPool sync.Pool // of *[]byte, for bodies of unknown length
 }
 
