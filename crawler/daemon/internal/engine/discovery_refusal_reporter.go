@@ -53,7 +53,7 @@ type DiscoveryRefusalReporter struct {
 
 // A limitWarningKey identifies a limit that a host, a domain or the crawl has reached.
 type limitWarningKey struct {
-	hostOrDomain string // empty: the whole crawl
+	hostOrDomain string // empty: the whole crawl, or all hosts alike
 	reason       frontier.RefusalReason
 }
 
@@ -82,18 +82,21 @@ func (o *DiscoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err er
 func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
 	// Name what has reached the limit.
 	limit := limitWarningKey{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
-	subject, key := "a host has", "host"
+	subject, key, name := "a host has", "host", limit.hostOrDomain
 	switch limit.reason {
 	case frontier.TooManyDomainHosts:
-		subject, key, limit.hostOrDomain = "a domain has", "domain", registrable.Domain(limit.hostOrDomain)
+		limit.hostOrDomain = registrable.Domain(name)
+		subject, key, name = "a domain has", "domain", limit.hostOrDomain
 	case frontier.TooManyHosts:
 		subject, key, limit.hostOrDomain = "the crawl has", "", ""
+	case frontier.TooManySortLinks, frontier.TooManyFeeds:
+		limit.hostOrDomain = "" // many hosts reach it, and it is no sign of a trap: the first host is enough
 	case frontier.LowMemory:
 		return // NewMemoryPressureMonitor logs it
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// Warn once for each limit. The limit of the whole crawl is exempt from maxLimitWarnings, so that
+	// Warn once for each key. The limit of the whole crawl is exempt from maxLimitWarnings, so that
 	// many hosts cannot hide it.
 	if o.warnedLimits[limit] || len(o.warnedLimits) >= maxLimitWarnings && key != "" {
 		return
@@ -104,7 +107,7 @@ func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	o.warnedLimits[limit] = true
 	var attrs []any
 	if key != "" {
-		attrs = append(attrs, key, limit.hostOrDomain)
+		attrs = append(attrs, key, name)
 	}
 	attrs = append(attrs, "reason", limit.reason, "why", InnerErrorText(err), "url",
 		plaintext.TruncateURL(e.URL.String()))

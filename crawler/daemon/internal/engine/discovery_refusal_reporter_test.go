@@ -64,13 +64,18 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 }
 
 // A domain with endless hosts causes one warning, which names the domain. A crawl with too many hosts
-// causes one warning, however many hosts have reached limits before.
+// causes one warning, however many hosts have reached limits before. Nearly every host reaches the limit
+// of sort links: the first one causes the only warning.
 func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 	var o DiscoveryRefusalReporter
 	log := reportedRefusals(t, &o, frontier.TooManyDomainHosts, "http://1.a.test/",
 		"http://2.a.test/", "https://x.y.a.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "domain=a.test reason=domain_hosts") ||
 		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
+		t.Errorf("logged %s", log)
+	}
+	log = reportedRefusals(t, &o, frontier.TooManySortLinks, "http://a.test/?C=N", "http://b.test/?C=N")
+	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "host=a.test reason=sort_links") {
 		t.Errorf("logged %s", log)
 	}
 	for i := range 2 * maxLimitWarnings {
