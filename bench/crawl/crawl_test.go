@@ -23,10 +23,10 @@ func TestMain(m *testing.M) {
 // host and for one on 15. The program itself checks that every page is visited, and by decorum only
 // once.
 func TestRun(t *testing.T) {
-	for _, w := range []webSize{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
+	for _, w := range []workload{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
 		if err := benchmarkCrawlers(childProcessTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()},
-			crawlers(), 1, &out); err != nil {
+			crawlers(), workload{}, 1, &out); err != nil {
 			t.Fatalf("%+v: %v", w, err)
 		}
 		for _, c := range crawlers() {
@@ -55,7 +55,7 @@ func TestSelectCrawlers(t *testing.T) {
 
 // TestCheck: the figures of a crawler that misses pages or requests others are refused.
 func TestCheck(t *testing.T) {
-	w, c := webSize{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
+	w, c := workload{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
 	if err := c.checkRequests(w, requestCounts{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2}); err != nil {
 		t.Error(err)
 	}
@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 
 // TestPages: the pages have the size and the numbers of links and elements that comments state.
 func TestPages(t *testing.T) {
-	for _, w := range []webSize{{Hosts: 1, Pages: 10_000}, {Hosts: 200, Pages: 100}} {
+	for _, w := range []workload{workloads()["W1"], workloads()["W2"]} {
 		for _, page := range []int{0, 1, w.Pages - 1} {
 			body := w.pageHTML(w.Hosts-1, page)
 			if len(body) != pageBytes {

@@ -5,6 +5,8 @@ import (
 
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -76,14 +79,25 @@ func selectCrawlers(only string) ([]crawler, error) {
 	return some, nil
 }
 
-// transportTo returns a copy of the default transport that connects to address for every host.
-func transportTo(address string) *http.Transport {
+// transport returns a copy of the default transport that connects to the server for every host, and
+// trusts its certificates.
+func (p childProcessTask) transport() (*http.Transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	address := p.Address.Proxy
+	if p.Web.TLS != nil {
+		address = p.Address.TLS
+		text, err := os.ReadFile(p.Address.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		t.TLSClientConfig.RootCAs.AppendCertsFromPEM(text)
+	}
 	var d net.Dialer
 	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return d.DialContext(ctx, network, address)
 	}
-	return t
+	return t, nil
 }
 
 // crawlByColly crawls with colly, used as in its documentation: asynchronously, with a limit of
@@ -91,14 +105,18 @@ func transportTo(address string) *http.Transport {
 func crawlByColly(p childProcessTask) error {
 	c := colly.NewCollector(colly.Async(true))
 	c.IgnoreRobotsTxt = false
-	c.WithTransport(transportTo(p.Address))
+	transport, err := p.transport()
+	if err != nil {
+		return err
+	}
+	c.WithTransport(transport)
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: p.Workers}); err != nil {
 		return err
 	}
 	c.OnHTML("a[href]", visitLinkCallback)
 	var failed atomic.Int64
 	c.OnError(func(*colly.Response, error) { failed.Add(1) })
-	if err := c.Visit(seedURL()); err != nil {
+	if err := c.Visit(p.Web.seedURL()); err != nil {
 		return err
 	}
 	c.Wait()
@@ -127,9 +145,9 @@ agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}
 seeds: [%q]
 scope: {within: any}
 discover: {sitemap_xml: false} # the web of the benchmark has no sitemap
-politeness: {delay: 0s, adaptive: 0, concurrency: %d}
+politeness: {delay: %s, adaptive: 0, concurrency: %d}
 limits: {workers: %d}
-fetch: {allow_private: true, connect_to: ["::%s"]}
+fetch: {allow_private: true, connect_to: ["::%s"], ca_file: %q}
 store: {path: %q}
 output: {ledger: %t}
 `
@@ -145,8 +163,12 @@ func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "project.yaml")
 	concurrency := max(1, p.Workers/p.Web.Hosts)
-	text := fmt.Sprintf(projectTemplate, handler, seedURL(), concurrency, p.Workers, p.Address,
-		filepath.Join(dir, "data"), ledger)
+	delay, address := time.Duration(0), p.Address.Proxy
+	if p.Web.TLS != nil {
+		delay, address = p.Web.TLS.Delay, p.Address.TLS
+	}
+	text := fmt.Sprintf(projectTemplate, handler, p.Web.seedURL(), delay, concurrency, p.Workers, address,
+		p.Address.CAFile, filepath.Join(dir, "data"), ledger)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}

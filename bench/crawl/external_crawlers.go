@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
 // errNotInstalled is the error for an external program that this machine lacks. The table leaves
@@ -17,16 +19,24 @@ import (
 var errNotInstalled = errors.New("left out")
 
 // wget2Command returns wget2, following links, obeying robots.txt and writing no files. It uses the
-// server as its proxy, because it has no option to connect to another address.
+// server as its proxy, because it has no option to connect to another address. With https it does
+// not ask a proxy to connect (it starts TLS with the proxy itself): it crawls the hosts by their
+// addresses.
 func wget2Command(p childProcessTask) (*exec.Cmd, error) {
 	path, err := exec.LookPath("wget2")
 	if err != nil {
 		return nil, fmt.Errorf("%w: it is not installed (Debian: apt-get install wget2)", errNotInstalled)
 	}
-	return exec.Command(path, "--no-config", "--quiet", "--recursive", "--level=inf", "--span-hosts",
-		"--robots=on", "--ignore-tags=link",
-		"--max-threads="+strconv.Itoa(p.Workers), "--proxy=on", "--http-proxy=http://"+p.Address,
-		"--output-document="+os.DevNull, seedURL()), nil
+	args := []string{"--no-config", "--quiet", "--recursive", "--level=inf", "--span-hosts",
+		"--robots=on", "--ignore-tags=link", "--max-threads=" + strconv.Itoa(p.Workers), "--proxy=on",
+		"--output-document=" + os.DevNull}
+	if p.Web.TLS == nil {
+		return exec.Command(path, append(args, "--http-proxy=http://"+p.Address.Proxy, p.Web.seedURL())...), nil
+	}
+	// The files of OCSP and HSTS are in the home directory.
+	seed := addressOrigin(p.Address.TLS)(0) + web.PagePath(0)
+	return exec.Command(path, append(args, "--ca-certificate="+p.Address.CAFile, "--ocsp=off", "--hsts=off",
+		seed)...), nil
 }
 
 // wget2Version returns the third word of: GNU Wget2 1.99.1 - multithreaded …
@@ -48,7 +58,8 @@ const spiderPackage = "@spider-rs/spider-rs"
 var spiderScript string
 
 // spiderRSCommand returns spider-rs under node, with the packages in p.Spider. It requests
-// robots.txt only from the seed's host.
+// robots.txt only from the seed's host. It verifies no certificates, because it has no option to
+// trust the authority of the benchmark.
 func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
 		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s",
@@ -58,7 +69,8 @@ func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: node is not installed", errNotInstalled)
 	}
-	cmd := exec.Command(node, "-e", spiderScript, "http://"+p.Address, seedURL(), strconv.Itoa(p.Web.Hosts))
+	cmd := exec.Command(node, "-e", spiderScript, "http://"+p.Address.Proxy, p.Web.seedURL(),
+		strconv.Itoa(p.Web.Hosts))
 	cmd.Dir = p.Spider
 	return cmd, nil
 }

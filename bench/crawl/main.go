@@ -40,6 +40,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/bench/internal/table"
@@ -53,78 +54,158 @@ func main() {
 		program.Exit(name, runProcessTask(os.Args[2]))
 	}
 	var p childProcessTask
-	flag.IntVar(&p.Web.Hosts, "hosts", 1, "number of hosts")
-	flag.IntVar(&p.Web.Pages, "pages", 10_000, "number of pages of each host")
-	flag.IntVar(&p.Workers, "workers", 16, "simultaneous requests; decorum divides them equally among the hosts")
+	web := workloadFlags(flag.CommandLine)
+	flag.IntVar(&p.Workers, "workers", 0, "simultaneous requests; decorum divides them equally among the hosts "+
+		"(default: 16 with http, 64 with https)")
 	rounds := flag.Int("rounds", 5, "number of crawls by each crawler")
 	flag.StringVar(&p.Dir, "dir", "", "directory for the files of crawls (default: the system's directory for "+
 		"temporary files)")
 	flag.StringVar(&p.Profile, "profile", "", "directory for profiles of the last round")
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
 	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the "+
-		"first (default: all)")
+		"first (default: all; with https decorum, wget2, spider-rs and colly)")
 	flag.Parse()
-	some, err := selectCrawlers(*only)
-	if err == nil && p.Profile != "" {
-		err = os.MkdirAll(p.Profile, 0o755)
-	}
-	if err == nil {
-		err = benchmarkCrawlers(p, some, *rounds, os.Stdout)
-	}
-	program.Exit(name, err)
+	program.Exit(name, func() (err error) {
+		if p.Web, err = web(); err != nil {
+			return err
+		}
+		if p.Web.TLS != nil {
+			*only = cmp.Or(*only, "decorum,wget2,spider-rs,colly")
+		}
+		some, err := selectCrawlers(*only)
+		if err != nil {
+			return err
+		}
+		if p.Profile != "" {
+			if err := os.MkdirAll(p.Profile, 0o755); err != nil {
+				return err
+			}
+		}
+		p.Workers = cmp.Or(p.Workers, p.Web.defaultWorkers())
+		return benchmarkCrawlers(p, some, workloads()["W1"], *rounds, os.Stdout)
+	}())
 }
 
 // benchmarkCrawlers runs all crawlers in turn, round by round, and prints the medians of their
-// figures.
-func benchmarkCrawlers(p childProcessTask, all []crawler, rounds int, out io.Writer) (err error) {
+// figures. If the web has https, wget2 crawls yardstick before them in each round.
+func benchmarkCrawlers(p childProcessTask, all []crawler, yardstick workload, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")
 	}
-	f, err := startServerProcess(p.Web)
+	if p.Dir, err = os.MkdirTemp(p.Dir, "bench-crawl-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(p.Dir)
+	f, err := startServerProcess(p.Web, p.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, f.stop()) }()
-	// Run the rounds. A crawler that is not installed has no row.
-	rows := make([]crawlerRow, len(all))
+	var rows []*crawlerRow
+	if p.Web.TLS != nil {
+		y := p
+		y.Web, y.Workers, y.Profile = yardstick, yardstick.defaultWorkers(), ""
+		yardstickServer, err := startServerProcess(y.Web, p.Dir)
+		if err != nil {
+			return err
+		}
+		defer yardstickServer.stop()
+		wget2, err := selectCrawlers("wget2")
+		if err != nil {
+			return err
+		}
+		rows = append(rows, &crawlerRow{crawler: wget2[0], name: "wget2, http, one host", task: y, server: yardstickServer})
+	}
+	for _, c := range all {
+		rows = append(rows, &crawlerRow{crawler: c, name: c.name, task: p, server: f})
+	}
 	for range rounds {
-		for i, c := range all {
-			r, err := c.measure(p, f)
-			if rows[i].notInstalled = errors.Is(err, errNotInstalled); rows[i].notInstalled {
-				fmt.Fprintln(os.Stderr, err)
-				continue
-			}
-			if err != nil {
+		for _, r := range rows {
+			if err := r.measureRound(); err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "%-21s %+v\n", c.name, r)
-			rows[i].figuresByRound = append(rows[i].figuresByRound, r)
 		}
 	}
-	for i, c := range all {
-		rows[i].name, rows[i].version = c.name, c.versionOf(p)
+	// A crawler that is not installed has no row.
+	rows = slices.DeleteFunc(rows, func(r *crawlerRow) bool { return len(r.figuresByRound) == 0 })
+	if p.Web.TLS != nil {
+		return printTLSTable(out, rows)
 	}
-	return printTable(out, slices.DeleteFunc(rows, func(r crawlerRow) bool { return r.notInstalled }))
+	return printTable(out, rows)
 }
 
-// A crawlerRow is the row of a crawler in the table.
+// A crawlerRow is a row of the table: a crawler, its task and its figures.
 type crawlerRow struct {
-	name, version  string
-	notInstalled   bool // the row is left out
+	crawler        crawler
+	name           string
+	task           childProcessTask
+	server         *serverProcess
 	figuresByRound []runFigures
 }
 
+// measureRound measures a crawl, and prints its figures to standard error.
+func (r *crawlerRow) measureRound() error {
+	figures, err := r.crawler.measure(r.task, r.server)
+	if errors.Is(err, errNotInstalled) {
+		fmt.Fprintln(os.Stderr, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%-21s %+v\n", r.name, figures)
+	r.figuresByRound = append(r.figuresByRound, figures)
+	return nil
+}
+
+// median returns the median of a figure over the rounds.
+func (r *crawlerRow) median(of func(runFigures) float64) float64 { return median(r.figuresByRound, of) }
+
+// cpuSeconds returns the CPU time per 1,000 page requests.
+func cpuSeconds(f runFigures) float64 { return f.CPUSecondsPer1000Pages }
+
 // printTable prints rows. The ratio is how many times as many pages as the first the
 // crawler crawls in the same CPU time.
-func printTable(out io.Writer, rows []crawlerRow) error {
+func printTable(out io.Writer, rows []*crawlerRow) error {
 	t := table.New(out, "crawler", "version", "CPU s/1k pages", "ratio", "pages/s", "peak RSS MiB", "requests/page")
-	cpu := func(f runFigures) float64 { return f.CPUSecondsPer1000Pages }
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.version,
-			median(r.figuresByRound, cpu), median(rows[0].figuresByRound, cpu)/median(r.figuresByRound, cpu),
-			median(r.figuresByRound, func(f runFigures) float64 { return f.PagesPerSecond }),
-			median(r.figuresByRound, func(f runFigures) float64 { return f.PeakRSSMiB }),
-			median(r.figuresByRound, func(f runFigures) float64 { return f.RequestsPerPage }))
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.crawler.versionOf(r.task),
+			r.median(cpuSeconds), rows[0].median(cpuSeconds)/r.median(cpuSeconds),
+			r.median(func(f runFigures) float64 { return f.PagesPerSecond }),
+			r.median(func(f runFigures) float64 { return f.PeakRSSMiB }),
+			r.median(func(f runFigures) float64 { return f.RequestsPerPage }))
+	}
+	return t.Flush()
+}
+
+// printTLSTable prints rows of crawls of https pages. The ratio is how many times the CPU time of the
+// first row a page takes.
+func printTLSTable(out io.Writer, rows []*crawlerRow) error {
+	t := table.New(out, "crawler", "version", "CPU s/1k pages", "ratio", "pages/s", "peak RSS MiB", "KiB/host",
+		"requests", "connections", "handshakes", "resumed", "resumed after first", "most/host", "short gaps",
+		"server CPU s/1k")
+	for _, r := range rows {
+		count := func(of func(requestCounts) int) float64 {
+			return r.median(func(f runFigures) float64 { return float64(of(f.Server)) })
+		}
+		rss := r.median(func(f runFigures) float64 { return f.PeakRSSMiB })
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.2f\t%.0f\t%.0f\t%.0f\t", r.name, r.crawler.versionOf(r.task),
+			r.median(cpuSeconds), r.median(cpuSeconds)/rows[0].median(cpuSeconds),
+			r.median(func(f runFigures) float64 { return f.PagesPerSecond }), rss, rss*1024/float64(r.task.Web.Hosts))
+		if r.task.Web.TLS == nil {
+			fmt.Fprint(t, strings.Repeat("\t", 7))
+		} else {
+			fmt.Fprintf(t, "%.0f\t%.0f\t%.0f\t%.0f\t%.1f %%\t%.0f\t%.0f\t",
+				count(func(c requestCounts) int { return c.Requests }),
+				count(func(c requestCounts) int { return c.Connections }),
+				count(requestCounts.handshakes), count(func(c requestCounts) int { return c.ResumedHandshakes }),
+				r.median(func(f runFigures) float64 { return 100 * f.Server.resumedAfterFirst() }),
+				count(func(c requestCounts) int { return c.MostHandshakesOfHost }),
+				count(func(c requestCounts) int { return c.ShortGaps }))
+		}
+		fmt.Fprintf(t, "%.3f\t\n", r.median(func(f runFigures) float64 {
+			return f.Server.ServerCPUSeconds / float64(f.Server.PageRequests) * 1000
+		}))
 	}
 	return t.Flush()
 }

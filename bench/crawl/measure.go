@@ -16,8 +16,8 @@ import (
 // A childProcessTask is the task of a child process, which gets it as JSON.
 type childProcessTask struct {
 	Crawler string // name of the crawler to run; empty: the process is the server
-	Web     webSize
-	Address string // address of the server
+	Web     workload
+	Address serverAddress
 	Workers int    // simultaneous requests
 	Dir     string // directory for the files of the crawl
 	Spider  string // directory where npm has installed spider-rs; "": it is not installed
@@ -34,7 +34,7 @@ func runProcessTask(arg string) error {
 		return err
 	}
 	if p.Crawler == "" {
-		return runServer(p.Web)
+		return runServer(p)
 	}
 	for _, c := range crawlers() {
 		if c.name == p.Crawler {
@@ -46,15 +46,16 @@ func runProcessTask(arg string) error {
 
 // A serverProcess is the server as a child process: see runServer for what it reads and writes.
 type serverProcess struct {
-	address string
+	address serverAddress
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
 	stdout  *bufio.Reader
 }
 
-// startServerProcess starts the server of a web, and returns when it listens.
-func startServerProcess(w webSize) (*serverProcess, error) {
-	cmd, err := program.TaskCommand(childArg, childProcessTask{Web: w})
+// startServerProcess starts the server of a web, with a directory for its files, and returns when it
+// listens.
+func startServerProcess(w workload, dir string) (*serverProcess, error) {
+	cmd, err := program.TaskCommand(childArg, childProcessTask{Web: w, Dir: dir})
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +72,10 @@ func startServerProcess(w webSize) (*serverProcess, error) {
 	}
 	// The first line of output is the address.
 	f := &serverProcess{cmd: cmd, stdin: ask, stdout: bufio.NewReader(out)}
-	line, err := f.stdout.ReadString('\n')
-	f.address = strings.TrimSpace(line)
+	line, err := f.stdout.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &f.address)
+	}
 	return f, err
 }
 
@@ -100,6 +103,7 @@ type runFigures struct {
 	PagesPerSecond         float64 // page requests per second
 	PeakRSSMiB             float64 // 0 on systems other than Linux
 	RequestsPerPage        float64 // page requests per page
+	Server                 requestCounts
 }
 
 // measure runs the crawler in a process of its own, and checks the requests that the server saw.
@@ -136,12 +140,13 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 		PagesPerSecond:         float64(t.PageRequests) / spent.Seconds(),
 		PeakRSSMiB:             peakRSS(state),
 		RequestsPerPage:        float64(t.PageRequests) / float64(t.Distinct),
+		Server:                 t,
 	}, nil
 }
 
 // checkRequests returns an error unless the crawler requested each page, only once unless
 // refetchesPages is set, the robots.txt of each host unless skipsRobots is set, and nothing else.
-func (c crawler) checkRequests(w webSize, t requestCounts) error {
+func (c crawler) checkRequests(w workload, t requestCounts) error {
 	switch {
 	case t.Distinct != w.numPages():
 		return fmt.Errorf("the crawler requested %d pages, want %d", t.Distinct, w.numPages())

@@ -17,14 +17,17 @@ import (
 
 // crawlByNetHTTP requests every page and discards it: the minimum cost of any crawler on net/http.
 func crawlByNetHTTP(p childProcessTask) error {
-	transport := transportTo(p.Address)
+	transport, err := p.transport()
+	if err != nil {
+		return err
+	}
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
 	var next atomic.Int64
 	return program.RunWorkers(p.Workers, func(int) (err error) {
 		buf := make([]byte, 32<<10)
 		for i := int(next.Add(1)) - 1; i < p.Web.numPages() && err == nil; i = int(next.Add(1)) - 1 {
-			err = fetchAndDiscardPage(client, "http://"+hostName(i%p.Web.Hosts)+web.PagePath(i/p.Web.Hosts), buf)
+			err = fetchAndDiscardPage(client, p.Web.originOf(i%p.Web.Hosts)+web.PagePath(i/p.Web.Hosts), buf)
 		}
 		return err
 	})
@@ -45,10 +48,13 @@ func fetchAndDiscardPage(client *http.Client, url string, buf []byte) error {
 // x/net/html, URLs resolved by net/url, and a map of known URLs. It requests no robots.txt and
 // writes no files.
 func crawlByTokenizer(p childProcessTask) error {
-	transport := transportTo(p.Address)
+	transport, err := p.transport()
+	if err != nil {
+		return err
+	}
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
-	found := newLinkQueue(seedURL())
+	found := newLinkQueue(p.Web.seedURL())
 	return program.RunWorkers(p.Workers, func(int) (errs error) {
 		var body bytes.Buffer
 		for {

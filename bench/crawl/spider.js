@@ -2,8 +2,12 @@
 const { Website } = require('@spider-rs/spider-rs')
 
 const [proxy, seed, hosts] = process.argv.slice(1)
-const others = Array.from({ length: hosts - 1 }, (_, i) => `http://site-${i + 1}.example`)
+const scheme = new URL(seed).protocol
+const others = Array.from({ length: hosts - 1 }, (_, i) => `${scheme}//site-${i + 1}.example`)
 const website = new Website(seed).withRespectRobotsTxt(true).withProxies([proxy])
+if (scheme === 'https:') {
+  website.withDangerAcceptInvalidCerts(true) // no method trusts an authority
+}
 if (others.length > 0) {
   website.withExternalDomains(others)
 }
