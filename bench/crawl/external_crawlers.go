@@ -58,8 +58,7 @@ const spiderPackage = "@spider-rs/spider-rs"
 var spiderScript string
 
 // spiderRSCommand returns spider-rs under node, with the packages in p.Spider. It requests
-// robots.txt only from the seed's host. It verifies no certificates, because it has no option to
-// trust the authority of the benchmark.
+// robots.txt only from the seed's host.
 func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
 		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s",
@@ -72,6 +71,7 @@ func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	cmd := exec.Command(node, "-e", spiderScript, "http://"+p.Address.Proxy, p.Web.seedURL(),
 		strconv.Itoa(p.Web.Hosts))
 	cmd.Dir = p.Spider
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+p.Address.CAFile)
 	return cmd, nil
 }
 

@@ -1,14 +1,26 @@
 // Crawl measures whole crawls, of decorum and of other crawlers:
 //
-//	go run ./bench/crawl -hosts 1 -pages 10000
-//	go run ./bench/crawl -hosts 200 -pages 100
+//	go run ./bench/crawl -workload W1
+//	go run ./bench/crawl -workload W2
+//	go run ./bench/crawl -workload broad
+//	go run ./bench/crawl -workload web-2025
 //
-// A server process serves pages of 20,480 bytes with 50 links on loopback, with a Content-Length
-// like files, and a robots.txt for each host. Build the program with -pgo=deploy/decorum.pgo, as
-// for production, and decorum is faster.
+// A server process serves the pages and the robots.txt of each host on loopback. In each round every
+// crawler visits all pages in a process of its own. Build the program with -pgo=deploy/decorum.pgo,
+// as for production, and decorum is faster. The workloads (tls_web.go) are:
 //
-// In each round every crawler visits all pages in a process of its own, without a pause, with up to
-// 16 simultaneous requests:
+//   - W1, one host of 10,000 pages, and W2, 200 hosts of 100 pages: pages of 20,480 bytes with 50
+//     links, by http, with a Content-Length like files, without a pause, with up to 16 simultaneous
+//     requests.
+//   - broad, 2,000 hosts of 10 pages: the same size and number of links, by https (TLS 1.3, ECDSA
+//     P-256) and with gzip. Each response takes 50 ms, decorum pauses for a second at each host, and
+//     up to 64 requests are simultaneous. The server keeps idle connections for a minute;
+//     -idle-timeout 500ms makes it close them before the next request.
+//   - web-2025, 20,000 hosts of one page, by https, too: pages with 80 links whose sizes have a
+//     log-normal distribution with the median 138 KiB and the mean 242 KiB. The server closes each
+//     connection after one response.
+//
+// The crawlers are:
 //
 //   - colly, used as in its documentation, with OnHTML and Visit;
 //   - the command decorum crawl with its defaults: it follows links itself, keeps its state in files,
@@ -23,11 +35,20 @@
 //   - a loop on net/http that knows the pages and parses no links: the lower bound.
 //
 // A run fails unless the server saw each page requested exactly once. Only colly and spider-rs may
-// request pages several times.
+// request pages several times. Only decorum pauses at a host: the others are faster, and cheaper
+// where they request many pages over a connection.
 //
 // CPU is the user and system time of the crawler's process from its start to its end, per 1,000
 // requested pages. The table has the medians of the rounds. The ratios apply to any machine,
-// because the crawlers run in turn.
+// because the crawlers run in turn. For https the ratio is the CPU time of a page to that of wget2
+// for a page of W1, which it crawls first in each round; the table then has the connections and
+// handshakes that the server counted, the requests that came before a host's delay was over (short
+// gaps), and the CPU time of the server, which a machine of few cores needs, too.
+//
+// With -profile and -shares, the program shows which parts of decorum take the time:
+//
+//	go run ./bench/crawl -workload web-2025 -only decorum -rounds 1 -profile /tmp/profiles
+//	go run ./bench/crawl -shares /tmp/profiles/decorum.cpu
 //
 // Begin reading at benchmarkCrawlers, and at crawlers (crawlers.go) for what each one runs.
 package main
@@ -64,7 +85,11 @@ func main() {
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
 	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the "+
 		"first (default: all; with https decorum, wget2, spider-rs and colly)")
+	profile := flag.String("shares", "", "file of a CPU profile of decorum: print the shares of its parts, and do not crawl")
 	flag.Parse()
+	if *profile != "" {
+		program.Exit(name, printShares(*profile, os.Stdout))
+	}
 	program.Exit(name, func() (err error) {
 		if p.Web, err = web(); err != nil {
 			return err
@@ -182,21 +207,23 @@ func printTable(out io.Writer, rows []*crawlerRow) error {
 // first row a page takes.
 func printTLSTable(out io.Writer, rows []*crawlerRow) error {
 	t := table.New(out, "crawler", "version", "CPU s/1k pages", "ratio", "pages/s", "peak RSS MiB", "KiB/host",
-		"requests", "connections", "handshakes", "resumed", "resumed after first", "most/host", "short gaps",
+		"requests", "repeated", "connections", "handshakes", "resumed", "resumed after first", "most/host", "short gaps",
 		"server CPU s/1k")
 	for _, r := range rows {
 		count := func(of func(requestCounts) int) float64 {
 			return r.median(func(f runFigures) float64 { return float64(of(f.Server)) })
 		}
 		rss := r.median(func(f runFigures) float64 { return f.PeakRSSMiB })
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.2f\t%.0f\t%.0f\t%.0f\t", r.name, r.crawler.versionOf(r.task),
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.2f\t%.0f\t%.0f\t", r.name, r.crawler.versionOf(r.task),
 			r.median(cpuSeconds), r.median(cpuSeconds)/rows[0].median(cpuSeconds),
-			r.median(func(f runFigures) float64 { return f.PagesPerSecond }), rss, rss*1024/float64(r.task.Web.Hosts))
+			r.median(func(f runFigures) float64 { return f.PagesPerSecond }), rss)
 		if r.task.Web.TLS == nil {
-			fmt.Fprint(t, strings.Repeat("\t", 7))
+			fmt.Fprint(t, strings.Repeat("\t", 9))
 		} else {
-			fmt.Fprintf(t, "%.0f\t%.0f\t%.0f\t%.0f\t%.1f %%\t%.0f\t%.0f\t",
+			fmt.Fprintf(t, "%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f %%\t%.0f\t%.0f\t",
+				rss*1024/float64(r.task.Web.Hosts),
 				count(func(c requestCounts) int { return c.Requests }),
+				count(func(c requestCounts) int { return c.PageRequests - c.Distinct }),
 				count(func(c requestCounts) int { return c.Connections }),
 				count(requestCounts.handshakes), count(func(c requestCounts) int { return c.ResumedHandshakes }),
 				r.median(func(f runFigures) float64 { return 100 * f.Server.resumedAfterFirst() }),

@@ -5,9 +5,6 @@ const [proxy, seed, hosts] = process.argv.slice(1)
 const scheme = new URL(seed).protocol
 const others = Array.from({ length: hosts - 1 }, (_, i) => `${scheme}//site-${i + 1}.example`)
 const website = new Website(seed).withRespectRobotsTxt(true).withProxies([proxy])
-if (scheme === 'https:') {
-  website.withDangerAcceptInvalidCerts(true) // no method trusts an authority
-}
 if (others.length > 0) {
   website.withExternalDomains(others)
 }

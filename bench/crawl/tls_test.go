@@ -48,7 +48,7 @@ func TestRunTLS(t *testing.T) {
 			}
 		}
 		connections := map[int]string{0: "6", 1: "24"}[requestsPerConnection]
-		if !regexp.MustCompile(`(?m)^ *decorum .* 24 +` + connections + ` +` + connections + ` `).MatchString(out.String()) {
+		if !regexp.MustCompile(`(?m)^ *decorum .* 24 +0 +` + connections + ` +` + connections + ` `).MatchString(out.String()) {
 			t.Errorf("decorum did not make %s connections for 24 requests:\n%s", connections, &out)
 		}
 	}
