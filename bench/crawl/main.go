@@ -85,7 +85,8 @@ func main() {
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
 	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the "+
 		"first (default: all; with https decorum, wget2, spider-rs and colly)")
-	profile := flag.String("shares", "", "file of a CPU profile of decorum: print the shares of its parts, and do not crawl")
+	profile := flag.String("shares", "", "file of a CPU profile of decorum: print the shares of its parts instead of "+
+		"crawling")
 	flag.Parse()
 	if *profile != "" {
 		program.Exit(name, printShares(*profile, os.Stdout))

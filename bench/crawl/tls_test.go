@@ -47,9 +47,10 @@ func TestRunTLS(t *testing.T) {
 				t.Errorf("no figures of %s in\n%s", c.name, &out)
 			}
 		}
-		connections := map[int]string{0: "6", 1: "24"}[requestsPerConnection]
-		if !regexp.MustCompile(`(?m)^ *decorum .* 24 +0 +` + connections + ` +` + connections + ` `).MatchString(out.String()) {
-			t.Errorf("decorum did not make %s connections for 24 requests:\n%s", connections, &out)
+		// The columns are requests, repeated pages, connections and handshakes.
+		want := map[int]string{0: " 24 +0 +6 +6 ", 1: " 24 +0 +24 +24 "}[requestsPerConnection]
+		if !regexp.MustCompile(`(?m)^ *decorum .*` + want).MatchString(out.String()) {
+			t.Errorf("the row of decorum does not match %q:\n%s", want, &out)
 		}
 	}
 }

@@ -67,6 +67,9 @@ type filler struct {
 const (
 	fillerChunks = 64
 	chunkBytes   = 16 << 10
+	fillerCard   = `<div class="card card-%d"><h3 class="card-title">%s</h3><p class="card-text">%s` +
+		"<em>%s</em> %s</p></div>\n"
+	fillerScript = `<script>window.data.push({"id":%d,"name":"%s","tags":["%s"],"on":true})</script>` + "\n"
 )
 
 // newFiller returns the filler, which is always the same.
@@ -94,13 +97,11 @@ func newFiller() filler {
 		var b strings.Builder
 		for block := 0; chunkBytes-b.Len() > 1024; block++ {
 			if block%8 == 7 {
-				fmt.Fprintf(&b, "<script>window.data.push({\"id\":%d,\"name\":\"%s\",\"tags\":[\"%s\"],\"on\":true})</script>\n",
-					source.Uint32(), sentence(24), strings.Join(strings.Fields(sentence(120)), `","`))
+				fmt.Fprintf(&b, fillerScript, source.Uint32(), sentence(24), strings.Join(strings.Fields(sentence(120)), `","`))
 				continue
 			}
-			fmt.Fprintf(&b, "<div class=\"card card-%d\"><h3 class=\"card-title\">%s</h3><p class=\"card-text\">%s<em>%s</em> %s</p></div>\n",
-				source.IntN(40), sentence(20+source.IntN(20)), sentence(80+source.IntN(120)), sentence(12),
-				sentence(60+source.IntN(80)))
+			fmt.Fprintf(&b, fillerCard, source.IntN(40), sentence(20+source.IntN(20)),
+				sentence(80+source.IntN(120)), sentence(12), sentence(60+source.IntN(80)))
 		}
 		b.WriteString("<p>" + sentence(chunkBytes-b.Len()-len("<p></p>\n")) + "</p>\n")
 		f.chunks = append(f.chunks, b.String())
@@ -109,7 +110,8 @@ func newFiller() filler {
 }
 
 // tlsPageParts returns the parts of the HTML of a page, which follow each other: a head with all
-// links, those to other hosts with origin, the number of the first of some chunks of the filler, the number of chunks, and a tail.
+// links, chunks of the filler, from the one with the number firstChunk on, and a tail. Links to other
+// hosts begin with what origin returns.
 func (w workload) tlsPageParts(f filler, host, page int, origin func(int) string) (head string, firstChunk,
 	chunks int, tail string) {
 	n := host*w.Pages + page
