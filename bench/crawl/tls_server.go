@@ -161,37 +161,43 @@ func (s *tlsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // respond sends the response to a request to a host.
 func (s *tlsServer) respond(w http.ResponseWriter, r *http.Request, host int) {
-	page, ok := s.web.pageNumber(r.URL.Path)
-	switch {
-	case r.URL.Path == "/robots.txt":
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		s.withLock(func() { s.hosts[host].askedForRobots = true; s.endRequest(host, time.Now()) })
-		io.WriteString(w, robotsTxt)
-		return
-	case !ok:
-		s.withLock(func() { s.counts.NonexistentPages++; s.endRequest(host, time.Now()) })
-		http.NotFound(w, r)
-		return
-	}
 	b := s.buffers.Get().(*bytes.Buffer)
 	defer s.buffers.Put(b)
 	b.Reset()
-	compressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
-	s.appendPage(b, host, page, s.originFunc(r), compressed)
-	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(b.Len()))
-	header.Set("Vary", "Accept-Encoding")
-	if compressed {
-		header.Set("Content-Encoding", "gzip")
+	page, isPage := s.web.pageNumber(r.URL.Path)
+	isRobots := r.URL.Path == "/robots.txt"
+	header, status := w.Header(), http.StatusOK
+	switch {
+	case isRobots:
+		header.Set("Content-Type", "text/plain; charset=utf-8")
+		b.WriteString(robotsTxt)
+	case isPage:
+		header.Set("Content-Type", "text/html; charset=utf-8")
+		header.Set("Vary", "Accept-Encoding")
+		compressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+		if compressed {
+			header.Set("Content-Encoding", "gzip")
+		}
+		s.appendPage(b, host, page, s.originFunc(r), compressed)
+	default:
+		status = http.StatusNotFound
 	}
+	header.Set("Content-Length", strconv.Itoa(b.Len()))
 	// The response counts as complete before it is written: afterwards, the client may already have
 	// sent its next request.
 	s.withLock(func() {
-		s.requestsByPage[host*s.web.Pages+page]++
-		s.counts.WireBytes += int64(b.Len())
+		switch {
+		case isRobots:
+			s.hosts[host].askedForRobots = true
+		case isPage:
+			s.requestsByPage[host*s.web.Pages+page]++
+			s.counts.WireBytes += int64(b.Len())
+		default:
+			s.counts.NonexistentPages++
+		}
 		s.endRequest(host, time.Now())
 	})
+	w.WriteHeader(status)
 	w.Write(b.Bytes())
 }
 
