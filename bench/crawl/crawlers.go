@@ -31,6 +31,7 @@ type crawler struct {
 	name           string
 	skipsRobots    bool                                      // it does not request the robots.txt of every host
 	refetchesPages bool                                      // it requests some pages more than once
+	mayFailWithTLS bool                                      // its row is left out if it fails with https
 	runCrawl       func(childProcessTask) error              // crawls, in a child process; nil if command is set
 	command        func(childProcessTask) (*exec.Cmd, error) // returns the external program, or errNotInstalled
 	versionOf      func(childProcessTask) string
@@ -39,7 +40,7 @@ type crawler struct {
 // crawlers returns the crawlers to compare. The ratios in the table are relative to the first.
 func crawlers() []crawler {
 	return []crawler{
-		{name: "colly", refetchesPages: true, runCrawl: crawlByColly,
+		{name: "colly", refetchesPages: true, mayFailWithTLS: true, runCrawl: crawlByColly,
 			versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
 		{name: "decorum", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", true) },
 			versionOf: decorumRevision},
@@ -51,9 +52,9 @@ func crawlers() []crawler {
 		{name: "decorum OnHTML Follow", runCrawl: func(p childProcessTask) error {
 			return crawlByDecorum(p, "follow", true)
 		}, versionOf: decorumRevision},
-		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderRSCommand,
+		{name: "spider-rs", skipsRobots: true, refetchesPages: true, mayFailWithTLS: true, command: spiderRSCommand,
 			versionOf: spiderRSVersion},
-		{name: "wget2", command: wget2Command, versionOf: wget2Version},
+		{name: "wget2", mayFailWithTLS: true, command: wget2Command, versionOf: wget2Version},
 		{name: "tokenizer loop", skipsRobots: true, runCrawl: crawlByTokenizer,
 			versionOf: moduleVersionFunc("golang.org/x/net")},
 		{name: "net/http", skipsRobots: true, runCrawl: crawlByNetHTTP, versionOf: func(childProcessTask) string {
@@ -114,14 +115,14 @@ func crawlByColly(p childProcessTask) error {
 		return err
 	}
 	c.OnHTML("a[href]", visitLinkCallback)
-	var failed atomic.Int64
-	c.OnError(func(*colly.Response, error) { failed.Add(1) })
+	var failed atomic.Pointer[error]
+	c.OnError(func(_ *colly.Response, err error) { failed.CompareAndSwap(nil, &err) })
 	if err := c.Visit(p.Web.seedURL()); err != nil {
 		return err
 	}
 	c.Wait()
-	if n := failed.Load(); n > 0 {
-		return fmt.Errorf("%d requests failed", n)
+	if err := failed.Load(); err != nil {
+		return fmt.Errorf("a request failed: %w", *err)
 	}
 	return nil
 }

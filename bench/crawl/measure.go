@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -121,13 +122,12 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 		return runFigures{}, fmt.Errorf("%s: %w", c.name, err)
 	}
 	begin := time.Now()
-	if err := cmd.Run(); err != nil {
-		return runFigures{}, fmt.Errorf("%s: %w", c.name, err)
-	}
+	failed := cmd.Run()
 	spent := time.Since(begin)
-	// The figures count only if the crawl was complete.
+	// The figures count only if the crawl was complete. After a failure, too, the next crawl starts
+	// with no counts.
 	t, err := f.takeRequestCounts()
-	if err == nil {
+	if err = cmp.Or(failed, err); err == nil {
 		err = c.checkRequests(p.Web, t)
 	}
 	if err != nil {

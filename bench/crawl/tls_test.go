@@ -6,6 +6,8 @@ import (
 	"flag"
 	"io"
 	"math"
+	"net/http"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,6 +53,35 @@ func TestRunTLS(t *testing.T) {
 		want := map[int]string{0: " 24 +0 +6 +6 ", 1: " 24 +0 +24 +24 "}[requestsPerConnection]
 		if !regexp.MustCompile(`(?m)^ *decorum .*` + want).MatchString(out.String()) {
 			t.Errorf("the row of decorum does not match %q:\n%s", want, &out)
+		}
+	}
+}
+
+// TestFailedCrawl: a crawler that may fail with https has no figures if it does.
+func TestFailedCrawl(t *testing.T) {
+	server, err := startServerProcess(workload{Hosts: 1, Pages: 1}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.stop()
+	fails := func(childProcessTask) (*exec.Cmd, error) {
+		if _, err := http.Get("http://" + server.address.Proxy + "/robots.txt"); err != nil {
+			return nil, err
+		}
+		return exec.Command("decorum-no-such-program"), nil
+	}
+	for _, test := range []struct {
+		web       workload
+		mayFail   bool
+		wantError bool
+	}{{smallTLSWeb(0), true, false}, {smallTLSWeb(0), false, true}, {workloads()["W1"], true, true}} {
+		r := crawlerRow{crawler: crawler{command: fails, mayFailWithTLS: test.mayFail},
+			task: childProcessTask{Web: test.web}, server: server}
+		if err := r.measureRound(); (err != nil) != test.wantError || len(r.figuresByRound) > 0 {
+			t.Errorf("%+v: %v, %d rounds with figures", test, err, len(r.figuresByRound))
+		}
+		if counts, err := server.takeRequestCounts(); err != nil || counts.HostsAskedForRobots > 0 {
+			t.Errorf("the next crawl starts with %+v, %v", counts, err)
 		}
 	}
 }
