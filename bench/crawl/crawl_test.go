@@ -59,6 +59,14 @@ func TestCheck(t *testing.T) {
 	if err := c.checkRequests(w, requestCounts{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2}); err != nil {
 		t.Error(err)
 	}
+	slow := requestCounts{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2, ShortGaps: 1}
+	if err := c.checkRequests(w, slow); err != nil {
+		t.Error(err)
+	}
+	c.pauses = true
+	if err := c.checkRequests(w, slow); err == nil {
+		t.Error("a crawl with a short gap counts as polite")
+	}
 	for _, wrong := range []requestCounts{
 		{PageRequests: 9, Distinct: 9, HostsAskedForRobots: 2},
 		{PageRequests: 11, Distinct: 10, HostsAskedForRobots: 2},

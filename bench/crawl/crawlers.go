@@ -32,6 +32,7 @@ type crawler struct {
 	skipsRobots    bool                                      // it does not request the robots.txt of every host
 	refetchesPages bool                                      // it requests some pages more than once
 	mayFailWithTLS bool                                      // its row is left out if it fails with https
+	pauses         bool                                      // it pauses at each host, if the web says so
 	runCrawl       func(childProcessTask) error              // crawls, in a child process; nil if command is set
 	command        func(childProcessTask) (*exec.Cmd, error) // returns the external program, or errNotInstalled
 	versionOf      func(childProcessTask) string
@@ -39,19 +40,17 @@ type crawler struct {
 
 // crawlers returns the crawlers to compare. The ratios in the table are relative to the first.
 func crawlers() []crawler {
+	decorum := func(name, handler string, ledger bool) crawler {
+		return crawler{name: name, pauses: true, versionOf: decorumRevision,
+			runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, handler, ledger) }}
+	}
 	return []crawler{
 		{name: "colly", refetchesPages: true, mayFailWithTLS: true, runCrawl: crawlByColly,
 			versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
-		{name: "decorum", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", true) },
-			versionOf: decorumRevision},
-		{name: "decorum without ledger", runCrawl: func(p childProcessTask) error {
-			return crawlByDecorum(p, "", false)
-		}, versionOf: decorumRevision},
-		{name: "decorum OnHTML", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "visit", true) },
-			versionOf: decorumRevision},
-		{name: "decorum OnHTML Follow", runCrawl: func(p childProcessTask) error {
-			return crawlByDecorum(p, "follow", true)
-		}, versionOf: decorumRevision},
+		decorum("decorum", "", true),
+		decorum("decorum without ledger", "", false),
+		decorum("decorum OnHTML", "visit", true),
+		decorum("decorum OnHTML Follow", "follow", true),
 		{name: "spider-rs", skipsRobots: true, refetchesPages: true, mayFailWithTLS: true, command: spiderRSCommand,
 			versionOf: spiderRSVersion},
 		{name: "wget2", mayFailWithTLS: true, command: wget2Command, versionOf: wget2Version},

@@ -43,9 +43,10 @@
 // CPU is the user and system time of the crawler's process from its start to its end, per 1,000
 // requested pages. The table has the medians of the rounds. The ratios apply to any machine,
 // because the crawlers run in turn. For https the ratio is the CPU time of a page to that of wget2
-// for a page of W1, which it crawls first in each round; the table then has the connections and
-// handshakes that the server counted, the requests that came before a host's delay was over (short
-// gaps), and the CPU time of the server, which a machine of few cores needs, too.
+// for a page of W1, which it crawls first in each round (without wget2, to that of the first crawler
+// in the table). The table then has the connections and handshakes that the server counted, the
+// requests that came before a host's delay was over (short gaps), and the CPU time of the server,
+// which a machine of few cores needs, too. decorum fails if it has a short gap.
 //
 // With -profile and -shares, the program shows which parts of decorum take the time:
 //
@@ -85,33 +86,30 @@ func main() {
 		"temporary files)")
 	flag.StringVar(&p.Profile, "profile", "", "directory for profiles of the last round")
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
-	only := flag.String("only", "", "names of the crawlers to run, separated by commas; ratios are relative to the "+
-		"first (default: all; with https decorum, wget2, spider-rs and colly)")
+	only := flag.String("only", "", "names of the crawlers to run, separated by commas; with http, ratios are relative "+
+		"to the first (default: all; with https decorum, wget2, spider-rs and colly)")
 	profile := flag.String("shares", "", "file of a CPU profile of decorum: print the shares of its parts instead of "+
 		"crawling")
 	flag.Parse()
 	if *profile != "" {
 		program.Exit(name, printShares(*profile, os.Stdout))
 	}
-	program.Exit(name, func() (err error) {
-		if p.Web, err = web(); err != nil {
-			return err
-		}
-		if p.Web.TLS != nil {
-			*only = cmp.Or(*only, "decorum,wget2,spider-rs,colly")
-		}
-		some, err := selectCrawlers(*only)
-		if err != nil {
-			return err
-		}
-		if p.Profile != "" {
-			if err := os.MkdirAll(p.Profile, 0o755); err != nil {
-				return err
-			}
-		}
-		p.Workers = cmp.Or(p.Workers, p.Web.defaultWorkers())
-		return benchmarkCrawlers(p, some, workloads()["W1"], *rounds, os.Stdout)
-	}())
+	var err error
+	if p.Web, err = web(); err != nil {
+		program.Exit(name, err)
+	}
+	p.Workers = cmp.Or(p.Workers, p.Web.defaultWorkers())
+	if p.Web.TLS != nil {
+		*only = cmp.Or(*only, "decorum,wget2,spider-rs,colly")
+	}
+	some, err := selectCrawlers(*only)
+	if err == nil && p.Profile != "" {
+		err = os.MkdirAll(p.Profile, 0o755)
+	}
+	if err == nil {
+		err = benchmarkCrawlers(p, some, workloads()["W1"], *rounds, os.Stdout)
+	}
+	program.Exit(name, err)
 }
 
 // benchmarkCrawlers runs all crawlers in turn, round by round, and prints the medians of their

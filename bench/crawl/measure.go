@@ -145,7 +145,8 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 }
 
 // checkRequests returns an error unless the crawler requested each page, only once unless
-// refetchesPages is set, the robots.txt of each host unless skipsRobots is set, and nothing else.
+// refetchesPages is set, the robots.txt of each host unless skipsRobots is set, and nothing else, and
+// if pauses is set kept the delay of each host.
 func (c crawler) checkRequests(w workload, t requestCounts) error {
 	switch {
 	case t.Distinct != w.numPages():
@@ -155,6 +156,8 @@ func (c crawler) checkRequests(w workload, t requestCounts) error {
 			t.Distinct, t.PageRequests)
 	case t.NonexistentPages > 0:
 		return fmt.Errorf("%d requests were for pages that do not exist", t.NonexistentPages)
+	case t.ShortGaps > 0 && c.pauses:
+		return fmt.Errorf("%d requests came before the delay of their host was over", t.ShortGaps)
 	case t.HostsAskedForRobots != w.Hosts && !c.skipsRobots:
 		return fmt.Errorf("the crawler requested the robots.txt of %d hosts, want %d", t.HostsAskedForRobots, w.Hosts)
 	}
