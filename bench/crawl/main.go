@@ -86,8 +86,8 @@ func main() {
 		"temporary files)")
 	flag.StringVar(&p.Profile, "profile", "", "directory for profiles of the last round")
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
-	only := flag.String("only", "", "names of the crawlers to run, separated by commas; with http, ratios are relative "+
-		"to the first (default: all; with https decorum, wget2, spider-rs and colly)")
+	only := flag.String("only", "", "names of the crawlers to run, separated by commas; with http, ratios are "+
+		"relative to the first (default: all; with https decorum, wget2, spider-rs and colly)")
 	profile := flag.String("shares", "", "file of a CPU profile of decorum: print the shares of its parts instead of "+
 		"crawling")
 	flag.Parse()
@@ -140,7 +140,8 @@ func benchmarkCrawlers(p childProcessTask, all []crawler, yardstick workload, ro
 		if err != nil {
 			return err
 		}
-		rows = append(rows, &crawlerRow{crawler: wget2[0], name: "wget2, http, one host", task: y, server: yardstickServer})
+		rows = append(rows, &crawlerRow{crawler: wget2[0], name: "wget2, http, one host", task: y,
+			server: yardstickServer})
 	}
 	for _, c := range all {
 		rows = append(rows, &crawlerRow{crawler: c, name: c.name, task: p, server: f})
@@ -209,8 +210,8 @@ func printTable(out io.Writer, rows []*crawlerRow) error {
 // first row a page takes.
 func printTLSTable(out io.Writer, rows []*crawlerRow) error {
 	t := table.New(out, "crawler", "version", "CPU s/1k pages", "ratio", "pages/s", "peak RSS MiB", "KiB/host",
-		"requests", "repeated", "connections", "handshakes", "resumed", "resumed after first", "most/host", "short gaps",
-		"server CPU s/1k")
+		"requests", "repeated", "connections", "handshakes", "resumed", "resumed after first", "most/host",
+		"short gaps", "server CPU s/1k")
 	for _, r := range rows {
 		count := func(of func(requestCounts) int) float64 {
 			return r.median(func(f runFigures) float64 { return float64(of(f.Server)) })

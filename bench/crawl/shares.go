@@ -72,7 +72,8 @@ func printShares(profile string, out io.Writer) error {
 	slices.SortStableFunc(parts, func(a, b crawlPart) int { return cmp.Compare(times[b.name], times[a.name]) })
 	t := table.New(out, "part", "CPU s", "share")
 	for _, p := range parts {
-		fmt.Fprintf(t, "%s\t%.2f\t%.1f %%\t\n", p.name, times[p.name].Seconds(), 100*float64(times[p.name])/float64(sum))
+		spent := times[p.name]
+		fmt.Fprintf(t, "%s\t%.2f\t%.1f %%\t\n", p.name, spent.Seconds(), 100*float64(spent)/float64(sum))
 	}
 	fmt.Fprintf(t, "sum\t%.2f\t\t\n", sum.Seconds())
 	return t.Flush()
