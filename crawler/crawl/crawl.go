@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/seedoutcome"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -32,8 +34,9 @@ type Crawl struct {
 	ledger           *ledgerWriter // nil: the crawl keeps no ledger
 	mustReleaseHolds bool          // suspensions of an earlier process have yet to be reviewed
 
-	hasPage atomic.Bool     // a page was answered with 2xx
-	handler crawler.Handler // nil: LinksToFollow
+	hasPage atomic.Bool          // a page was answered with 2xx
+	failed  seedoutcome.Recorder // why seeds led to no page
+	handler crawler.Handler      // nil: LinksToFollow
 
 	mu     sync.Mutex                                  // guards onPage: its calls do not overlap
 	onPage func(context.Context, *crawler.Visit) error // nil: handler reads pages
@@ -132,6 +135,7 @@ func (c *Crawl) assembleCrawler(cfg Config) {
 	limits := politeness.NewLimiter(cfg.LimiterConfig)
 	robotsGate := gate.New(cfg.RobotsConfig, c.gateNotes)
 	cfg.FrontierConfig.CleanURL, cfg.FrontierConfig.Budget = robotsGate.CleanURL, limits
+	c.recordSeedOutcomes(&cfg)
 	c.crawler = &crawler.Crawler{
 		Frontier: frontier.New(c.frontierStore, cfg.FrontierConfig), Gate: robotsGate, Policy: cfg.Policy,
 		Limiter: limits, Fetcher: c.fetcher, Handler: c.handlePage, PageRecorder: cfg.Recorder, Hooks: cfg.Hooks,
@@ -140,6 +144,29 @@ func (c *Crawl) assembleCrawler(cfg Config) {
 	c.handler, c.onPage = cfg.Handler, cfg.OnPage
 	if c.ledger != nil {
 		c.crawler.Ledger = c.ledger
+	}
+}
+
+// recordSeedOutcomes adds calls of c.failed to the hooks of cfg.
+func (c *Crawl) recordSeedOutcomes(cfg *Config) {
+	visited, visitRefused, onRefused := cfg.Hooks.Visited, cfg.Hooks.VisitRefused, cfg.FrontierConfig.OnRefused
+	cfg.Hooks.Visited = func(v *crawler.Visit) {
+		c.failed.Visited(v)
+		if visited != nil {
+			visited(v)
+		}
+	}
+	cfg.Hooks.VisitRefused = func(l storage.Lease, d decorum.Decision) {
+		c.failed.VisitRefused(l, d)
+		if visitRefused != nil {
+			visitRefused(l, d)
+		}
+	}
+	cfg.FrontierConfig.OnRefused = func(e storage.Entry, err error) {
+		c.failed.DiscoveryRefused(e, err)
+		if onRefused != nil {
+			onRefused(e, err)
+		}
 	}
 }
 
@@ -169,7 +196,8 @@ func (c *Crawl) callOnPage(ctx context.Context, v *crawler.Visit) error {
 // Run queues the seeds, crawls until no URL is left to visit, and returns the error of
 // crawler.Crawler.Run, such as frontier.ErrOnlySuspendedLeft if only hosts are left that do not
 // answer. It may be called again. It returns an error if there are no seeds and no other URL to visit,
-// and if seeds are new and no page was answered with 2xx.
+// and if seeds are new and no page was answered with 2xx. That error names the seeds, at most 10, with the
+// reasons.
 func (c *Crawl) Run(ctx context.Context) error {
 	newSeeds := 0
 	for _, u := range c.seeds {
@@ -186,19 +214,24 @@ func (c *Crawl) Run(ctx context.Context) error {
 	}
 	err := c.crawler.Run(ctx)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft):
 		return err
-	case len(c.seeds) == 0 && c.Stats().Pages == 0:
-		return errNoSeeds
 	case newSeeds > 0 && !c.hasPage.Load():
-		return errNoPage
+		return errors.Join(err, c.newNoPageError())
+	case err == nil && len(c.seeds) == 0 && c.Stats().Pages == 0:
+		return errNoSeeds
 	}
-	return nil
+	return err
 }
 
-// errNoPage is the error of a run whose seeds led to no page.
-var errNoPage = errors.New("crawl: no seed led to a page with a 2xx status: each was missing, disallowed by " +
-	"robots.txt, or redirected out of scope")
+// newNoPageError returns the error of a run whose seeds led to no page, which names them and says why.
+func (c *Crawl) newNoPageError() error {
+	failures := c.failed.Failures()
+	if len(failures) == 0 { // a callback gave them up
+		return errors.New("crawl: no seed led to a page with a 2xx status")
+	}
+	return fmt.Errorf("crawl: no seed led to a page with a 2xx status: %s", strings.Join(failures, "; "))
+}
 
 // errNoSeeds is the error of a run that had nothing to visit.
 var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and the state has no URL that is due")

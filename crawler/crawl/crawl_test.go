@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawl"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -149,9 +151,12 @@ func TestNoPage(t *testing.T) {
 		cfg := quietConfig(libraryWeb())
 		cfg.StateDir = t.TempDir()
 		cfg.Seeds = []string{"http://library.example/missing", "http://library.example/loans"}
-		const want = "no seed led to a page"
-		if err := crawl.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Run returned %v, want an error with %q", err, want)
+		err := crawl.Run(t.Context(), cfg)
+		for _, want := range []string{"no seed led to a page", "http://library.example/missing answers with status 404",
+			"http://library.example/loans is closed by robots.txt: disallow: /loans"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Run returned %v, want an error with %q", err, want)
+			}
 		}
 		if err := crawl.Run(t.Context(), cfg); err != nil {
 			t.Errorf("the second run returned %v", err)
@@ -161,6 +166,22 @@ func TestNoPage(t *testing.T) {
 			t.Errorf("a run with a page returned %v", err)
 		}
 	})
+}
+
+// TestNoConnection: Run names the seed and the reason if no visit may connect to its host.
+func TestNoConnection(t *testing.T) {
+	cfg := quietConfig(nil)
+	cfg.FetchConfig.Transport, cfg.Seeds = nil, []string{"http://127.0.0.1:1/"}
+	var refused atomic.Int64
+	cfg.Hooks.Visited = func(*crawler.Visit) { refused.Add(1) }
+	err := crawl.Run(t.Context(), cfg)
+	const want = "http://127.0.0.1:1/ cannot be visited: "
+	if !errors.Is(err, frontier.ErrOnlySuspendedLeft) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Run returned %v, want ErrOnlySuspendedLeft with %q", err, want)
+	}
+	if refused.Load() == 0 {
+		t.Error("the Visited hook of the configuration was not called")
+	}
 }
 
 // TestSeedRedirects: a seed redirects to another host, whose pages are then visited.

@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
+	"github.com/decorum-crawler/decorum/crawler/internal/seedoutcome"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
@@ -37,7 +38,8 @@ type foregroundRun struct {
 	sharedBrakes *engine.CrossProcessBrakes // nil unless the project is in Redis
 	visitedHosts visitedHostSet
 	recentDelays recentDelays
-	seeds        seedOutcomes
+	seeds        seedoutcome.Recorder
+	forbidden    forbiddenHosts
 	isResumed    bool // an earlier run left state in the data directory
 	isTemporary  bool // see crawlOptions.temporary
 	// the files of the run are removed if it sends nothing
@@ -62,8 +64,8 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 	}
 	g := engine.Config{
 		Stores: j.stores, Outputs: o, Handlers: a.Handlers, Log: a.Log,
-		Hooks:     crawler.Hooks{VisitRefused: j.seeds.visitRefused, Visited: j.countVisit},
-		OnRefused: j.seeds.discoveryRefused, FastRetries: s.fastRetries,
+		Hooks:     crawler.Hooks{VisitRefused: j.seeds.VisitRefused, Visited: j.countVisit},
+		OnRefused: j.seeds.DiscoveryRefused, FastRetries: s.fastRetries,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(),
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}
@@ -86,7 +88,8 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 func (j *foregroundRun) countVisit(v *crawler.Visit) {
 	j.visitedHosts.addVisitedHost(v)
 	j.recentDelays.add(v)
-	j.seeds.visited(v)
+	j.seeds.Visited(v)
+	j.forbidden.add(v)
 }
 
 // followSharedBrakes makes the crawl honour the brakes that daemons set in Redis. It waits at most

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -248,6 +249,21 @@ func TestNothingSent(t *testing.T) {
 		strings.Contains(r.stderr, "keeps nothing") {
 		t.Errorf("the state of the earlier run is gone: %v\n%s", err, r.stderr)
 	}
+}
+
+// A crawl whose seed has a private address says so in its summary, with the settings that allow it.
+func TestPrivateSeed(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	args := []string{"crawl", "--data", t.TempDir(), "--contact=mailto:a@b.example", "--progress=none", server.URL}
+	r := runCommand(t, args...)
+	r.want(t, command.ExitFailed, "\n  127.0.0.1: no visit may connect to it: ",
+		"a loopback address; --allow-private or fetch.allow_private ")
+	if strings.Contains(r.stderr, "it has not answered") {
+		t.Errorf("the summary names another cause:\n%s", r.stderr)
+	}
+	runCommand(t, append(args, "--log-format=json")...).want(t, command.ExitFailed,
+		`"set_aside":[{"host":"127.0.0.1","why":"no visit may connect to it: `)
 }
 
 // A crawl with rotated output files continues them, and never overwrites them or mixes them with those

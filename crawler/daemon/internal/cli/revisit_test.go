@@ -55,7 +55,8 @@ func TestPagesPerHostAndResume(t *testing.T) {
 			"agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
 	runCommand(t, v.CrawlArgs("-c", project("2"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (",
-		"left: 3 queued, 3 of them on hosts that do not answer, require too long a delay or have reached a limit\n"+
+		"left: 3 queued, 3 of them on hosts that do not answer, may not be visited, require too "+
+			"long a delay or have reached a limit\n"+
 			"  shop.example: it has reached its limit of 2 pages, until ")
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ",
 		": it has reached its limit of 2 pages")

@@ -118,8 +118,8 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	case err != nil:
 		s.WriteLine("left: unknown: %v", err)
 	case c.SuspendedURLs > 0:
-		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, require too long a delay or have "+
-			"reached a limit",
+		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, may not be visited, require too long "+
+			"a delay or have reached a limit",
 			c.QueuedURLs, c.SuspendedURLs)
 		j.writeSuspendedHosts(ctx, &s, c)
 	default:
@@ -202,6 +202,23 @@ func (j *foregroundRun) exitErrorFor(runErr, noPageErr error) error {
 		return errors.Join(runErr, noPageErr)
 	}
 	return j.newFailedError(runErr)
+}
+
+// errNoPage returns an error with the reasons if seeds of this run failed, and no run of the crawl has
+// found a page. It returns nil if runErr, the error that ended the run, is a limit, a signal or a failure.
+func (j *foregroundRun) errNoPage(ctx context.Context, runErr error) error {
+	if runErr != nil && !errors.Is(runErr, frontier.ErrOnlyRevisitsLeft) &&
+		!errors.Is(runErr, frontier.ErrOnlySuspendedLeft) {
+		return nil
+	}
+	failures := j.seeds.Failures()
+	if len(failures) == 0 {
+		return nil
+	}
+	if found, err := crawler.HasFoundPage(ctx, j.Stores.Frontier); found || err != nil {
+		return err
+	}
+	return errors.New("no seed led to a page:\n  " + strings.Join(failures, "\n  "))
 }
 
 // newFailedError returns the error of a run that failed.

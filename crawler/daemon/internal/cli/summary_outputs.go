@@ -124,6 +124,8 @@ func (j *foregroundRun) suspendedHosts(ctx context.Context, c storage.Counts) (h
 	for _, h := range reports[:min(len(reports), maxSuspendedHosts)] {
 		why := h.HoldReason
 		switch { // the store has no reason for a Retry-After of more than a day, or a refused address
+		case why == "" && j.forbidden.reason(h.Host.Host) != "":
+			why = "no visit may connect to it: " + j.forbidden.reason(h.Host.Host)
 		case why == "" && h.LastStatus == 0:
 			why = "it has not answered; the log says why"
 		case why == "":

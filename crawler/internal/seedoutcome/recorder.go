@@ -1,26 +1,23 @@
-package cli
+package seedoutcome
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxFailedSeeds limits the seeds that the error of a crawl without pages names.
+// maxFailedSeeds limits the seeds that Failures describes.
 const maxFailedSeeds = 10
 
-// seedOutcomes collects why seeds of a run led to no page. Its methods may be called at the same time.
-type seedOutcomes struct {
+// A Recorder collects why seeds of a run led to no page. The zero value is ready to use. Its methods may be
+// called at the same time.
+type Recorder struct {
 	mu      sync.Mutex   // guards failed and hasMore
 	failed  []failedSeed // at most maxFailedSeeds
 	hasMore bool         // more seeds have failed
@@ -33,7 +30,7 @@ type failedSeed struct {
 	why    string // about target, a predicate; empty: not known yet
 }
 
-// String returns what the error of a crawl without pages says of f.
+// String returns the URL of f and why it led to no page.
 func (f failedSeed) String() string {
 	text, why := plaintext.TruncateURL(f.url), plaintext.ReplaceControlChars(f.why)
 	switch {
@@ -49,9 +46,9 @@ func (f failedSeed) String() string {
 	return text
 }
 
-// visited records a visit to a seed, or to where its redirects lead, that found no page, or a visit to
-// the robots.txt that must come first.
-func (s *seedOutcomes) visited(v *crawler.Visit) {
+// Visited is crawler.Hooks.Visited. It records a visit to a seed, or to where its redirects lead, that found
+// no page, or a visit to the robots.txt that must come first.
+func (s *Recorder) Visited(v *crawler.Visit) {
 	e, u := v.Lease.Entry, v.URL().String()
 	// A page that a callback drops has not failed.
 	if e.SeedOrigin.IsZero() || v.OK() || errors.Is(v.Err, decorum.Dropped) {
@@ -63,7 +60,7 @@ func (s *seedOutcomes) visited(v *crawler.Visit) {
 	}
 	switch {
 	case v.Kind == crawler.RobotsVisit && v.Response == nil && v.Err != nil:
-		s.record(e, e.URL.String(), "cannot be visited: "+engine.InnerErrorText(v.Err))
+		s.record(e, e.URL.String(), "cannot be visited: "+ErrorCause(v.Err))
 	case v.Kind == crawler.RobotsVisit && v.Status() >= http.StatusInternalServerError:
 		s.record(e, e.URL.String(), fmt.Sprintf("cannot be visited: its robots.txt answers with status %d", v.Status()))
 	case !v.Kind.IsPage():
@@ -72,24 +69,25 @@ func (s *seedOutcomes) visited(v *crawler.Visit) {
 	case v.Response != nil:
 		s.record(e, u, fmt.Sprintf("answers with status %d", v.Status()))
 	case v.Err != nil:
-		s.record(e, u, "cannot be visited: "+engine.InnerErrorText(v.Err))
+		s.record(e, u, "cannot be visited: "+ErrorCause(v.Err))
 	}
 }
 
-// visitRefused records that a queued seed, or where its redirects lead, may not be visited.
-func (s *seedOutcomes) visitRefused(l storage.Lease, d decorum.Decision) {
+// VisitRefused is crawler.Hooks.VisitRefused. It records that a queued seed, or where its redirects lead, may
+// not be visited.
+func (s *Recorder) VisitRefused(l storage.Lease, d decorum.Decision) {
 	switch {
 	case l.SeedOrigin.IsZero(), d.Action != decorum.Refuse && d.Action != decorum.Suspend:
 	case d.Reason == decorum.ReasonDropped, d.Reason == decorum.ReasonHostPages, d.Reason == decorum.ReasonHostBytes:
 	case d.Reason == decorum.ReasonRobots:
 		s.record(l.Entry, l.URL.String(), "is closed by robots.txt: "+d.Rule)
 	default:
-		s.record(l.Entry, l.URL.String(), "cannot be visited: "+engine.InnerErrorText(d.Err()))
+		s.record(l.Entry, l.URL.String(), "cannot be visited: "+ErrorCause(d.Err()))
 	}
 }
 
-// discoveryRefused records that a seed, or what it redirects to, is out of scope.
-func (s *seedOutcomes) discoveryRefused(e storage.Entry, err error) {
+// DiscoveryRefused is frontier.Config.OnRefused. It records that a seed, or what it redirects to, is out of scope.
+func (s *Recorder) DiscoveryRefused(e storage.Entry, err error) {
 	if e.SeedOrigin.IsZero() {
 		return
 	}
@@ -98,11 +96,11 @@ func (s *seedOutcomes) discoveryRefused(e storage.Entry, err error) {
 		from.Redirects--
 		s.recordRedirect(from, e.Referrer, e.URL.String())
 	}
-	s.record(e, e.URL.String(), "is out of scope: "+engine.InnerErrorText(err))
+	s.record(e, e.URL.String(), "is out of scope: "+ErrorCause(err))
 }
 
 // record sets the reason why the URL of e gave no page.
-func (s *seedOutcomes) record(e storage.Entry, url, why string) {
+func (s *Recorder) record(e storage.Entry, url, why string) {
 	s.update(e, failedSeed{url, url, why}, func(f *failedSeed) bool {
 		if f.target == url {
 			f.why = why
@@ -112,7 +110,7 @@ func (s *seedOutcomes) record(e storage.Entry, url, why string) {
 }
 
 // recordRedirect sets where the URL from of e redirects to.
-func (s *seedOutcomes) recordRedirect(e storage.Entry, from, to string) {
+func (s *Recorder) recordRedirect(e storage.Entry, from, to string) {
 	s.update(e, failedSeed{from, to, ""}, func(f *failedSeed) bool {
 		if f.target == from {
 			f.target, f.why = to, ""
@@ -123,7 +121,7 @@ func (s *seedOutcomes) recordRedirect(e storage.Entry, from, to string) {
 
 // update calls change with each failed seed. If it returns false for all, and e is a seed, update adds
 // added.
-func (s *seedOutcomes) update(e storage.Entry, added failedSeed, change func(*failedSeed) (found bool)) {
+func (s *Recorder) update(e storage.Entry, added failedSeed, change func(*failedSeed) (found bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := false
@@ -139,29 +137,31 @@ func (s *seedOutcomes) update(e storage.Entry, added failedSeed, change func(*fa
 	}
 }
 
-// errNoPage returns an error with the reasons if seeds of this run failed, and no run of the crawl has
-// found a page. It returns nil if runErr, the error that ended the run, is a limit, a signal or a failure.
-func (j *foregroundRun) errNoPage(ctx context.Context, runErr error) error {
-	if runErr != nil && !errors.Is(runErr, frontier.ErrOnlyRevisitsLeft) &&
-		!errors.Is(runErr, frontier.ErrOnlySuspendedLeft) {
-		return nil
-	}
-	s := &j.seeds
+// Failures describes the failed seeds of the run, at most 10 and then "and more seeds". It returns nil if
+// none has failed.
+func (s *Recorder) Failures() (texts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.failed) == 0 {
-		return nil
-	}
-	if found, err := crawler.HasFoundPage(ctx, j.Stores.Frontier); found || err != nil {
-		return err
-	}
-	var text strings.Builder
-	text.WriteString("no seed led to a page:")
 	for _, f := range s.failed {
-		text.WriteString("\n  " + f.String())
+		texts = append(texts, f.String())
 	}
 	if s.hasMore {
-		text.WriteString("\n  and more seeds")
+		texts = append(texts, "and more seeds")
 	}
-	return errors.New(text.String())
+	return texts
+}
+
+// ErrorCause returns the text of the cause inside a *decorum.Error, without its operation and URL, which the
+// caller names itself. If another *decorum.Error is the cause of that, such as a refused address, ErrorCause
+// returns the text of the innermost one. For any other error it returns the whole text.
+func ErrorCause(err error) string {
+	outer, ok := errors.AsType[*decorum.Error](err)
+	if !ok || outer.Err == nil {
+		return err.Error()
+	}
+	cause := outer.Err
+	for inner, ok := errors.AsType[*decorum.Error](cause); ok; inner, ok = errors.AsType[*decorum.Error](inner.Err) {
+		cause = inner
+	}
+	return cause.Error()
 }
