@@ -152,7 +152,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			err = errors.Join(err, newFiles.Remove())
 		}
 	}()
-	if err := dir.CheckResumeOrFresh(s.resume, s.startFresh); err != nil {
+	if err := dir.CheckResumeOrFresh(p, s.resume, s.startFresh); err != nil {
 		return err
 	}
 	if s.startFresh && p.Store.Redis.IsUsed() {

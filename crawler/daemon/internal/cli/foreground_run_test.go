@@ -177,7 +177,11 @@ func TestDataDirectory(t *testing.T) {
 		`msg="continuing the crawl of this project; --fresh starts a new one"`, "pages: 0 (",
 		"\nnothing was left to visit; --fresh starts a new crawl\n")
 	runCommand(t, v.CrawlArgs("http://shop.example/b")...).want(t, command.ExitUsage,
-		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one")
+		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one\n"+
+			"This command has other settings than that crawl:\n  seeds was http://shop.example/a, is http://shop.example/b\n",
+		"another directory with --data")
+	runCommand(t, v.CrawlArgs("--delay=2ms", "http://shop.example/a")...).want(t, command.ExitUsage,
+		"  politeness.delay was ", ", is 2ms\nWith --resume,")
 	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, command.ExitDone)
 	for _, file := range []string{datadir.StoreFile, datadir.ProjectFile, datadir.OutputFile} {
@@ -211,7 +215,8 @@ func TestSameCommandContinues(t *testing.T) {
 	if err := os.Chtimes(seeds, later, later); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, args...).want(t, command.ExitUsage, "--resume continues it")
+	runCommand(t, args...).want(t, command.ExitUsage, "--resume continues it",
+		"the file "+seeds+" of seed_files has changed")
 	v = daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--output=-", "http://shop.example/")...).want(t, command.ExitDone)
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--output=-", "http://shop.example/")...).want(t, command.ExitUsage,

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-
-	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // NewCrawlFiles are the files that a new crawl creates in its directory, so that a crawl that has sent
@@ -55,29 +53,4 @@ func (n NewCrawlFiles) Remove() (err error) {
 		_ = os.Remove(string(n.dir)) // fails if it has other files, such as those of --output
 	}
 	return err
-}
-
-// HoldsCrawlOf reports whether d holds the crawl of a project that is the same as p in every field, and whose
-// files of seeds were not changed after it was saved: other seeds make another crawl.
-func (d StateDir) HoldsCrawlOf(p project.Project) bool {
-	if hasCrawl, err := d.HasCrawl(); err != nil || !hasCrawl {
-		return false
-	}
-	saved, err := project.ReadFile(d.Path(ProjectFile))
-	if err != nil {
-		return false
-	}
-	savedAt, err := os.Stat(d.Path(ProjectFile))
-	if err != nil {
-		return false
-	}
-	for _, name := range p.SeedFiles {
-		if info, err := os.Stat(name); err != nil || info.ModTime().After(savedAt.ModTime()) {
-			return false
-		}
-	}
-	saved.Store.Path = p.Store.Path // the directory may have been moved since
-	savedText, err := EncodeProject(saved.Project)
-	text, err2 := EncodeProject(p)
-	return err == nil && err2 == nil && slices.Equal(savedText, text)
 }

@@ -102,9 +102,10 @@ func (d StateDir) RequireCrawl() error {
 	return nil
 }
 
-// CheckResumeOrFresh returns an error unless the directory can be used: with resume it must hold a crawl;
-// with startFresh it may hold one; with neither it must hold none.
-func (d StateDir) CheckResumeOrFresh(resume, startFresh bool) error {
+// CheckResumeOrFresh returns an error unless the directory can be used for a crawl of p: with resume it must
+// hold a crawl; with startFresh it may hold one; with neither it must hold none. In the last case the error
+// says how p differs from the project of that crawl.
+func (d StateDir) CheckResumeOrFresh(p project.Project, resume, startFresh bool) error {
 	hasCrawl, err := d.HasCrawl()
 	switch {
 	case err != nil:
@@ -113,7 +114,7 @@ func (d StateDir) CheckResumeOrFresh(resume, startFresh bool) error {
 		return d.NewNoCrawlError()
 	case hasCrawl && !resume && !startFresh:
 		return usage.Errorf("%s already holds a crawl: --resume continues it, --fresh moves its files aside and "+
-			"starts a new one", d)
+			"starts a new one%s", d, d.differencesText(p))
 	}
 	return nil
 }
