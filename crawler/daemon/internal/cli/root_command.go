@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/transfer"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -136,13 +138,29 @@ func (a *program) newRootCommand() *cobra.Command {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage.Errorf("%w; see %s --help", err, c.CommandPath())
+		return usage.Errorf("%w%s; see %s --help", err, nearestFlagHint(c, err), c.CommandPath())
 	})
 	root.PersistentFlags().String("log-level", "info", "log messages of `LEVEL` and above: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text",
 		"write log lines in `FORMAT`: text or json (all of standard error)")
 	completion.Register(&a.Env, root)
 	return root
+}
+
+// nearestFlagHint returns a question that continues err, an error about the flags of c: which flag an unknown
+// one misspells; "" if it resembles none.
+func nearestFlagHint(c *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return project.DidYouMean(unknown.GetSpecifiedName(), names)
 }
 
 const frontierHelp = `Inspect the frontier of a crawl (its queues and the URLs it has seen), add URLs to

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
@@ -179,8 +180,12 @@ func TestExitCodes(t *testing.T) {
 			"--max-pages N"},
 		{"unknown flag", []string{"crawl", "--polite"}, command.ExitUsage,
 			"unknown flag: --polite; see decorum crawl --help"},
-		{"no argument", []string{"robots", "check"}, command.ExitUsage, "requires at least 1 arg"},
-		{"an argument too many", []string{"version", "x"}, command.ExitUsage, "unknown command"},
+		{"misspelt flag", []string{"crawl", "--max-page=3"}, command.ExitUsage,
+			"unknown flag: --max-page; did you mean --max-pages?; see decorum crawl --help"},
+		{"no argument", []string{"robots", "check"}, command.ExitUsage,
+			"decorum: URL is missing, as in decorum robots check --agent examplebot https://example.com/"},
+		{"an argument too many", []string{"version", "x"}, command.ExitUsage,
+			`unexpected argument "x"; see decorum version --help`},
 		{"serve without projects", []string{"serve", data, "--projects=missing"}, command.ExitUsage,
 			"or name another folder with --projects"},
 		{"log level", []string{"version", "--log-level=loud"}, command.ExitUsage,
@@ -288,5 +293,36 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 	want.Output.JSONL = "-"
 	if diff := cmp.Diff(want, d.Project); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestMissingArguments: each command that needs arguments says which, and shows an example.
+func TestMissingArguments(t *testing.T) {
+	checked := 0
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+		if c.Args == nil || c.Hidden {
+			return
+		}
+		err := c.Args(c, nil)
+		if err == nil {
+			return
+		}
+		checked++
+		for _, want := range []string{", as in decorum ", "; see " + c.CommandPath() + " --help"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not contain %q", c.CommandPath(), err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "arg(s)") {
+			t.Errorf("%s: %q does not name the argument", c.CommandPath(), err)
+		}
+	}
+	check((&program{}).newRootCommand())
+	if checked < 10 {
+		t.Errorf("%d commands need arguments, want at least 10", checked)
 	}
 }

@@ -31,16 +31,6 @@ func RejectUnknownCommand(c *cobra.Command, args []string) error {
 	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 }
 
-// ArgsOrUsageError returns a check of arguments that reports the errors of check as usage errors.
-func ArgsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usage.Errorf("%w; see %s --help", err, c.CommandPath())
-		}
-		return nil
-	}
-}
-
 // NewGroup returns a command that only holds the subcommands commands. Run by itself it prints its
 // help.
 func NewGroup(use, short, long string, commands ...*cobra.Command) *cobra.Command {

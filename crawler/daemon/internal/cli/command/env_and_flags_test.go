@@ -35,6 +35,8 @@ func TestWithSignalCancel(t *testing.T) {
 func TestArgumentChecks(t *testing.T) {
 	c := &cobra.Command{Use: "frontier", SuggestionsMinimumDistance: 2}
 	c.AddCommand(&cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}})
+	diff := &cobra.Command{Use: "diff OLD NEW", Example: "  decorum diff a b\n  decorum diff c d"}
+	batch := &cobra.Command{Use: "batch --agent NAME [--out FILE] FILE|URL…"}
 	checkFormat := func(given string) error {
 		c, format := &cobra.Command{}, ""
 		AddFormatFlag(c, &format, "table", "json")
@@ -48,7 +50,15 @@ func TestArgumentChecks(t *testing.T) {
 	}{
 		{RejectUnknownCommand(c, []string{"lst"}),
 			`unknown command "lst" for frontier; did you mean list?; see frontier --help`},
-		{ArgsOrUsageError(cobra.ExactArgs(1))(c, nil), "accepts 1 arg(s), received 0; see frontier --help"},
+		{ArgsOrUsageError(cobra.ExactArgs(2))(diff, []string{"a"}),
+			"NEW is missing, as in decorum diff a b; see diff --help"},
+		{ArgsOrUsageError(cobra.ExactArgs(2))(diff, nil),
+			"OLD and NEW are missing, as in decorum diff a b; see diff --help"},
+		{ArgsOrUsageError(cobra.ExactArgs(2))(diff, []string{"a", "b", "c"}), `unexpected argument "c"; see diff --help`},
+		{ArgsOrUsageError(cobra.MinimumNArgs(1))(batch, nil), "FILE|URL is missing; see batch --help"},
+		{ArgsOrUsageError(cobra.MaximumNArgs(1))(&cobra.Command{Use: "brake [HOST]"}, []string{"a", "b"}),
+			`unexpected argument "b"; see brake --help`},
+		{ArgsOrUsageError(cobra.NoArgs)(c, []string{"x"}), `unexpected argument "x"; see frontier --help`},
 		{checkFormat("xml"), `--format: "xml" is not one of table, json`},
 		{badHost, `--host: "a b" is not a host name such as example.com`},
 	} {
