@@ -138,7 +138,7 @@ var allowedImports = map[string][]string{
 		"crawler/project", "frontier", "robots/gate", "storage", "storage/memory"},
 	"crawler/daemon/internal/cli/crawlaccess": {"crawler/daemon/api", "crawler/daemon/internal/cli/command",
 		"crawler/daemon/internal/cli/stoppedcrawl", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine",
-		"internal/inputfile", "internal/usage"},
+		"internal/inputfile", "internal/plaintext", "internal/usage"},
 	"crawler/daemon/internal/cli/robotstools": {".", "crawler", "crawler/daemon/internal/cli/command",
 		"crawler/daemon/internal/cli/reporttext", "crawler/daemon/internal/engine", "crawler/daemon/internal/inspect",
 		"crawler/daemon/internal/sinks", "crawler/project", "frontier/sitemap", "internal/jsonline",

@@ -114,10 +114,12 @@ func TestControlCommands(t *testing.T) {
 		runCommand(t, append(strings.Fields(commandLine), data)...).want(t, code, says...)
 	}
 	run(command.ExitUsage, "start a project", `the daemon has no project "project": it has a, b`)
+	run(command.ExitUsage, "report --project project", `the daemon has no project "project": it has a, b`)
+	run(command.ExitUsage, "frontier stats --project c", `the daemon has no project "c": did you mean a or b? it has a, b`)
 	if s := f.GetProject("a").State; s != api.StateStopped {
 		t.Errorf("with the wrong name of another project, a is %s; want stopped", s)
 	}
-	run(command.ExitUsage, "pause", "requires at least 1 arg")
+	run(command.ExitUsage, "pause", "PROJECT is missing, as in decorum pause books ")
 	run(command.ExitDone, "start a", "a: running")
 	f.WaitForState("a", api.StateRunning)
 	run(command.ExitFailed, "pause b a", "b is stopped: only a running project can pause", "a: paus")
@@ -205,7 +207,7 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 		{"a/b --reason x", "is not a host name such as example.com"},
 		{"a.example --reason x --server nowhere", "is not a URL"},
 		{"a.example --reason x --token-file /none", "cannot read the token"},
-		{"a.example b.example", "accepts at most 1 arg"},
+		{"a.example b.example", `unexpected argument "b.example"`},
 		{"--stop --reason x", "--stop: HOST is missing"},
 		{"--lift", "--lift: HOST is missing"},
 	} {

@@ -128,10 +128,13 @@ func TestCommandsAskDaemon(t *testing.T) {
 	for _, where := range [][]string{{"--data", dir}, {"--server", s.server.URL, "--token-file", s.writeToken()}} {
 		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitUsage,
 			"the daemon has 2 projects: choose one with --project: other, shop")
-		runCommand(t, append([]string{"report", "--project=none"}, where...)...).want(t, command.ExitFailed, "none")
+		runCommand(t, append([]string{"report", "--project=none"}, where...)...).want(t, command.ExitUsage,
+			`the daemon has no project "none": it has other, shop`)
 	}
 	f.Stop()
 	runCommand(t, "report", "--data", dir).want(t, command.ExitUsage, "choose one with --project: other, shop")
+	runCommand(t, "report", "--data", dir, "--project=none").want(t, command.ExitUsage,
+		`the daemon has no project "none": it has other, shop`)
 	for _, where := range [][]string{{"--data", dir, "--project=shop"}, {"--data", projectDir}} {
 		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitDone, "shop.example")
 		runCommand(t, append([]string{"ledger", "show", "--host=shop.example"}, where...)...).want(t, command.ExitDone,

@@ -109,9 +109,6 @@ func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, di
 
 // projectOf returns the name of the selected project of the daemon that client calls.
 func (f *CrawlTargetFlags) projectOf(ctx context.Context, client *api.Client) (string, error) {
-	if f.project != "" {
-		return f.project, nil
-	}
 	projects, err := client.Projects(ctx)
 	if err != nil {
 		return "", err
@@ -127,10 +124,8 @@ func (f *CrawlTargetFlags) projectOf(ctx context.Context, client *api.Client) (s
 // usage error if --project names none of them, or is missing and there are none or several.
 func (f *CrawlTargetFlags) chooseProject(names []string) (string, error) {
 	switch {
-	case f.project != "" && slices.Contains(names, f.project):
-		return f.project, nil
 	case f.project != "":
-		return "", usage.Errorf("--project: the daemon has no project %s", f.project)
+		return f.project, CheckProjectNames([]string{f.project}, names)
 	case len(names) == 1:
 		return names[0], nil
 	case len(names) == 0:

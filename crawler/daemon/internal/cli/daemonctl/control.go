@@ -108,7 +108,7 @@ func (o *controlOptions) controlProjects(ctx context.Context, action api.Project
 	for i, p := range projects {
 		known[i] = p.Name
 	}
-	if err := checkKnown(names, known); err != nil {
+	if err := crawlaccess.CheckProjectNames(names, known); err != nil {
 		return err
 	}
 	// Change one after the other, and print the state that it has then.
@@ -160,7 +160,7 @@ func (o *controlOptions) reloadProjects(ctx context.Context, names []string) err
 	for i, r := range results {
 		known[i] = r.Project
 	}
-	if err := checkKnown(names, known); err != nil {
+	if err := crawlaccess.CheckProjectNames(names, known); err != nil {
 		return err
 	}
 	refused := 0
@@ -182,38 +182,4 @@ func (o *controlOptions) reloadProjects(ctx context.Context, names []string) err
 		return usage.Errorf("project files refused: %d; correct them", refused)
 	}
 	return nil
-}
-
-// maxNamedProjects is how many projects checkKnown names.
-const maxNamedProjects = 20
-
-// checkKnown returns a usage error, which lists the projects of the daemon, unless known has all of names.
-func checkKnown(names, known []string) error {
-	i := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) })
-	if i < 0 {
-		return nil
-	}
-	projects := strings.Join(known[:min(len(known), maxNamedProjects)], ", ")
-	switch more := len(known) - maxNamedProjects; {
-	case len(known) == 0:
-		return usage.Errorf("the daemon has no project %q, and no other: put a file NAME.yaml into its directory of "+
-			"project files", names[i])
-	case more > 0:
-		projects += fmt.Sprintf(" and %d more", more)
-	}
-	hint := ""
-	if near := nearestNames(names[i], known); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "? "
-	}
-	return usage.Errorf("the daemon has no project %q: %s", names[i],
-		plaintext.ReplaceNonPrintable(hint+"it has "+projects))
-}
-
-// nearestNames returns those of known that resemble name, as cobra finds the nearest commands.
-func nearestNames(name string, known []string) []string {
-	group := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, k := range known {
-		group.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
-	}
-	return group.SuggestionsFor(name)
 }
