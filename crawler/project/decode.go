@@ -46,9 +46,24 @@ func (d *File) decode() error {
 // syntaxError converts an error of the YAML parser into an *Error.
 func (d *File) syntaxError(err error) error {
 	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
-		return d.errorAt(yamlTokenPosition(at.GetToken()), "", at.GetMessage())
+		position := yamlTokenPosition(at.GetToken())
+		if column := d.tabInIndentation(position.line); column > 0 { // the parser does not name the character
+			return d.errorAt(textPosition{position.line, column}, "", "a tab; YAML indents with spaces")
+		}
+		return d.errorAt(position, "", at.GetMessage())
 	}
 	return d.errorAt(textPosition{}, "", "the file is not YAML")
+}
+
+// tabInIndentation returns the column of the first tab before the text of a line; 0 if there is none.
+func (d *File) tabInIndentation(line int) (column int) {
+	lines := strings.Split(d.Text, "\n")
+	if line < 1 || line > len(lines) {
+		return 0
+	}
+	text := lines[line-1]
+	indentation := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
+	return strings.IndexByte(indentation, '\t') + 1
 }
 
 // yamlTokenPosition returns the position of tk, or the start of the file for nil.

@@ -184,3 +184,18 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestTabs: a tab in the indentation is an error that names the tab, and its column.
+func TestTabs(t *testing.T) {
+	for text, want := range map[string]string{
+		"agent:\n\tproduct: a\n":                          "p.yaml:2:1: a tab; YAML indents with spaces",
+		"agent:\n  product: a\n\tcontact: b\n":            "p.yaml:3:1: a tab; YAML indents with spaces",
+		"agent:\r\n  product: a\r\n  \tcontact: b\r\n":    "p.yaml:3:3: a tab; YAML indents with spaces",
+		"seeds:\n\t- http://a.example/\n":                 "p.yaml:2:1: a tab; YAML indents with spaces",
+		"scope:\n  exclude:\n  - a\n \t- b\nlimits: {}\n": "p.yaml:4:2: a tab; YAML indents with spaces",
+	} {
+		if _, err := ParseFile("p.yaml", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
