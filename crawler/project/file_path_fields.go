@@ -1,6 +1,7 @@
 package project
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,6 +118,25 @@ func formerPlaceProblem(field, path, place string) *FieldProblem {
 	}
 	return NewFieldProblem(field, "%q means %s, but %s exists, where earlier versions of decorum looked: "+
 		"move it, or write the path that you mean in full", path, place, former)
+}
+
+// UnreadableSeedFiles returns a problem for each seed file that does not exist or cannot be examined.
+func (d *File) UnreadableSeedFiles() (problems []*FieldProblem) {
+	p := d.Project
+	p.ForEachFilePath(func(f FilePathField, field string, path *string) {
+		if f.name != "seed_files" {
+			return
+		}
+		place := *path
+		if d.file != "" && d.CommandLineArgByField[f.name] == "" {
+			place = f.Use.Resolve(place, filepath.Dir(d.file), p.Store.Path)
+		}
+		if _, err := os.Stat(place); err != nil {
+			cause := errors.Unwrap(err) // without the path, which may not be shown to every reader
+			problems = append(problems, NewFieldProblem(field, "cannot read the seeds of %q: %v", place, cause))
+		}
+	})
+	return problems
 }
 
 // isList reports whether the field is a list of paths.

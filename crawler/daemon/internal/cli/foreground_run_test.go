@@ -178,7 +178,8 @@ func TestDataDirectory(t *testing.T) {
 		"\nnothing was left to visit; --fresh starts a new crawl\n")
 	runCommand(t, v.CrawlArgs("http://shop.example/b")...).want(t, command.ExitUsage,
 		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one\n"+
-			"This command has other settings than that crawl:\n  seeds was http://shop.example/a, is http://shop.example/b\n",
+			"This command has other settings than that crawl:\n"+
+			"  seeds was http://shop.example/a, is http://shop.example/b\n",
 		"another directory with --data")
 	runCommand(t, v.CrawlArgs("--delay=2ms", "http://shop.example/a")...).want(t, command.ExitUsage,
 		"  politeness.delay was ", ", is 2ms\nWith --resume,")

@@ -196,10 +196,16 @@ func TestCheck(t *testing.T) {
 	both.want(t, command.ExitUsage, append(bad, "cannot read the project file: open conf/none.yaml")...)
 	both.want(t, command.ExitUsage, "conf/good.yaml: valid\n")
 	runCommand(t, "check", "conf/named.yaml").want(t, command.ExitUsage,
-		"conf/named.yaml: cannot read the seeds: open conf/none.txt", "conf/named.yaml: output.ledger_key: ",
+		"conf/named.yaml:2:14: seed_files[0]: cannot read the seeds of \"conf/none.txt\": no such file or directory",
+		"conf/named.yaml: output.ledger_key: ",
 		"conf/named.yaml: fetch.ca_file: ",
 		"conf/named.yaml: output.jsonl: decorum-data/frontier.db is a file of the crawl's own state",
 		"conf/named.yaml: output.warc: decorum-data/ledger is a file of the crawl's own state")
+	// Missing files of seeds are listed with other errors.
+	writeFile(t, "conf/two.yaml", contact+"seed_files: [none.txt, more.txt, gone.txt]\nlimits: {pages: -1}\n")
+	runCommand(t, "check", "conf/two.yaml").want(t, command.ExitUsage, "decorum: 3 errors:\nconf/two.yaml:2:14: ",
+		"conf/two.yaml:2:34: seed_files[2]: cannot read the seeds of \"conf/gone.txt\": ",
+		"conf/two.yaml:3:17: limits.pages: -1 is out of range")
 	runCommand(t, "check").want(t, command.ExitUsage, "name project files, or print the schema with --schema")
 	if _, err := os.Stat("decorum-data"); err == nil {
 		t.Error("decorum check makes a data directory")

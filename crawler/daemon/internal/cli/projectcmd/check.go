@@ -45,12 +45,13 @@ func NewCheckCommand(env *command.Env) *cobra.Command {
 	printSchema := false
 	c := &cobra.Command{Use: "check FILE…", Short: "Check project files", Long: checkHelp, Example: checkExample}
 	c.Flags().BoolVar(&printSchema, "schema", false, "print the JSON Schema of project files")
-	c.Args = command.ArgsOrUsageError(func(_ *cobra.Command, files []string) error {
+	c.Args = func(c *cobra.Command, files []string) error {
 		if printSchema == (len(files) > 0) {
-			return errors.New("name project files, or print the schema with --schema")
+			return usage.Errorf("name project files, or print the schema with --schema, as in decorum check "+
+				"books.yaml; see %s --help", c.CommandPath())
 		}
 		return nil
-	})
+	}
 	c.RunE = func(_ *cobra.Command, files []string) error {
 		if printSchema {
 			_, err := env.Stdout.Write([]byte(project.JSONSchema))
@@ -88,16 +89,25 @@ func checkFile(env *command.Env, file string) (*reporttext.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.Resolve(engine.CheckHandler(env.Handlers, d.Handler))
+	handler, unreadable := engine.CheckHandler(env.Handlers, d.Handler), d.UnreadableSeedFiles()
+	p, err := d.Resolve(handler)
 	if err != nil {
+		_, err = d.Resolve(append(unreadable, handler)...) // the same errors, and those of seed files
 		return nil, err
 	}
-	seeds, err := readSeeds(&p)
-	errs := append(checkNamedFiles(&p), err)
+	errs := checkNamedFiles(&p)
+	var seeds seedSummary
+	if len(unreadable) == 0 {
+		seeds, err = readSeeds(&p)
+		errs = append(errs, err)
+	}
 	for i, err := range errs {
 		if err != nil {
 			errs[i] = fmt.Errorf("%s: %w", file, err)
 		}
+	}
+	for _, problem := range unreadable {
+		errs = append(errs, d.FieldError(*problem))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
