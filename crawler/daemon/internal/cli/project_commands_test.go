@@ -201,6 +201,10 @@ func TestCheck(t *testing.T) {
 		"conf/named.yaml: fetch.ca_file: ",
 		"conf/named.yaml: output.jsonl: decorum-data/frontier.db is a file of the crawl's own state",
 		"conf/named.yaml: output.warc: decorum-data/ledger is a file of the crawl's own state")
+	// A delay of 0 is allowed, with a warning.
+	writeFile(t, "conf/fast.yaml", contact+"seeds: [http://127.0.0.1/, http://shop.example/]\npoliteness: {delay: 0s}\n")
+	const noPause = "politeness.delay is 0: requests to shop.example follow each other without a fixed pause"
+	runCommand(t, "check", "conf/fast.yaml").want(t, command.ExitDone, "\n  warning: "+noPause+"\n")
 	// Missing files of seeds are listed with other errors.
 	writeFile(t, "conf/two.yaml", contact+"seed_files: [none.txt, more.txt, gone.txt]\nlimits: {pages: -1}\n")
 	runCommand(t, "check", "conf/two.yaml").want(t, command.ExitUsage, "decorum: 3 errors:\nconf/two.yaml:2:14: ",

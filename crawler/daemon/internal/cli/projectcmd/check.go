@@ -146,6 +146,7 @@ const maxListedSeeds = 3
 type seedSummary struct {
 	count, origins int
 	first          []string // at most maxListedSeeds
+	hostNoDelay    string   // the first host for which Project.HasNoDelayFor is true; "": none
 }
 
 // readSeeds reads all seeds of p.
@@ -157,6 +158,9 @@ func readSeeds(p *project.Project) (s seedSummary, err error) {
 		}
 		s.count++
 		seen[u.Origin()] = true
+		if s.hostNoDelay == "" && p.HasNoDelayFor(u.Origin()) {
+			s.hostNoDelay = u.Origin().Host()
+		}
 		if len(s.first) < maxListedSeeds {
 			s.first = append(s.first, plaintext.TruncateURL(u.String()))
 		}
@@ -182,6 +186,8 @@ func summarize(file string, p *project.Project, seeds seedSummary) *reporttext.B
 		row("  limits", limitsText(&p.Limits))
 		row("  output", outputText(p))
 	})
+	b.WriteLineIf(seeds.hostNoDelay != "", "  warning: politeness.delay is 0: requests to %s follow each other without "+
+		"a fixed pause", seeds.hostNoDelay)
 	return b
 }
 

@@ -1,0 +1,38 @@
+package project
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
+)
+
+// HasNoDelayFor reports whether politeness.delay sets no pause between requests to the host of o, and the host
+// is not on this machine or a private network, as far as its name and fetch.connect_to tell. The pauses of
+// politeness.adaptive and of robots.txt remain.
+func (p *Project) HasNoDelayFor(o decorum.Origin) bool {
+	if p.Politeness.Delay != 0 {
+		return false
+	}
+	rules, err := dialrules.ParseConnectToRules(p.Fetch.ConnectToRules)
+	if err != nil {
+		return false
+	}
+	host := strings.Trim(o.Host(), "[]")
+	port := map[string]string{"http": "80", "https": "443", "ftp": "21"}[o.Scheme()]
+	if _, explicit, err := net.SplitHostPort(o.HostPort()); err == nil {
+		port = explicit
+	}
+	host, _ = dialrules.ApplyConnectTo(rules, host, port)
+	return !isLocalHost(host)
+}
+
+// isLocalHost reports whether host names this machine, or is an address of a private network.
+func isLocalHost(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
