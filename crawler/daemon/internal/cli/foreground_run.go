@@ -280,8 +280,17 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 		return
 	}
 	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts,
-		recentDelays: &j.recentDelays, limits: j.Project.Limits, start: j.startedAt}
+		recentDelays: &j.recentDelays, heldHosts: j.heldHosts, limits: j.Project.Limits, start: j.startedAt}
 	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal() && !a.mayPrintWhileCrawling(j))
+}
+
+// heldHosts returns which hosts of the crawl are held now.
+func (j *foregroundRun) heldHosts(ctx context.Context) (inspect.HeldHosts, error) {
+	q, err := inspect.New(ctx, j.Engine)
+	if err != nil {
+		return inspect.HeldHosts{}, err
+	}
+	return q.HeldHosts(ctx, maxOriginsRead)
 }
 
 // mayPrintWhileCrawling reports whether something else may print on the terminal while j runs: callbacks,

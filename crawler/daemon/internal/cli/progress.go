@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -44,9 +45,17 @@ type progressReporter struct {
 	crawlStats     func() crawler.Stats
 	frontierCounts func(context.Context) (storage.Counts, error)
 	recentDelays   *recentDelays // nil: unknown
+	heldHosts      func(context.Context) (inspect.HeldHosts, error)
+	lastHeld       heldHostsSample
 	limits         project.LimitSettings
 	start          time.Time
 	lastSample     progressSample
+}
+
+// A heldHostsSample is the text of heldHostsText at a moment.
+type heldHostsSample struct {
+	at   time.Time
+	text string
 }
 
 // A progressSample is the number of visited pages at a moment.
@@ -97,13 +106,52 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	}
 	parts = append(parts,
 		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), plaintext.FormatBytes(st.Bytes))
-	if pace := p.paceText(now, c); pace != "" {
+	if held := p.heldHostsText(ctx, now, c); held != "" {
+		parts = append(parts, held)
+	} else if pace := p.paceText(now, c); pace != "" {
 		parts = append(parts, pace)
 	}
 	if left := p.timeLeftText(now, st, rate, c); left != "" {
 		parts = append(parts, left)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// heldHostsInterval is how often the frontier is read for heldHostsText, at most.
+const heldHostsInterval = 5 * time.Second
+
+// maxOriginsRead is how many origins heldHostsText reads.
+const maxOriginsRead = 1000
+
+// heldHostsText returns which hosts wait for longer than their delay, and why, such as "1 host held until
+// 12:03:00 by status 503". It returns "" unless every host with queued URLs waits, one of them so.
+func (p *progressReporter) heldHostsText(ctx context.Context, now time.Time, c storage.Counts) string {
+	if c.QueuedHosts == 0 || c.DueHosts > 0 || p.heldHosts == nil {
+		return ""
+	}
+	if !p.lastHeld.at.IsZero() && now.Sub(p.lastHeld.at) < heldHostsInterval {
+		return p.lastHeld.text
+	}
+	p.lastHeld = heldHostsSample{at: now}
+	h, err := p.heldHosts(ctx)
+	if err != nil || h.Count == 0 { // the line lacks only this text
+		return ""
+	}
+	count, until := countText(int64(h.Count), "host"), h.Until.Local().Format(time.TimeOnly)
+	if h.More {
+		count = "at least " + count
+	}
+	if h.Until.Sub(now) > 12*time.Hour {
+		until = h.Until.Local().Format(time.DateTime)
+	}
+	if h.Count > 1 {
+		until += " at the earliest"
+	}
+	p.lastHeld.text = fmt.Sprintf("%s held until %s", count, until)
+	if h.Reason != "" {
+		p.lastHeld.text += " by " + h.Reason
+	}
+	return p.lastHeld.text
 }
 
 // paceText returns what limits the pace of the crawl, such as "1s a host by --delay". It returns "" unless

@@ -1,0 +1,70 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// HeldHosts describes the hosts with queued URLs that wait for longer than their delay: after failures, a
+// Retry-After, or because of their robots.txt.
+type HeldHosts struct {
+	Count  int       // hosts
+	More   bool      // the crawl has more origins than were read
+	Until  time.Time // when the first of them may be visited
+	Reason string    // why that host waits; "": unknown
+}
+
+// HeldHosts returns which hosts are held. It reads at most maxOrigins origins of the frontier.
+func (q *Inspector) HeldHosts(ctx context.Context, maxOrigins int) (h HeldHosts, err error) {
+	read, hosts := 0, map[string]bool{}
+	var first storage.OriginInfo
+	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		if read++; read > maxOrigins {
+			h.More = true
+			return false
+		}
+		if until := holdEnd(&o, q.AsOf); !until.IsZero() {
+			hosts[o.Origin.Host()] = true
+			if first.Origin.IsZero() || until.Before(h.Until) {
+				first, h.Until = o, until
+			}
+		}
+		return true
+	})
+	h.Count = len(hosts)
+	if err != nil || h.Count == 0 {
+		return h, err
+	}
+	// The gate knows why pages wait for a robots.txt, and the statistics of the host how its last visit ended.
+	postponed, err := q.Gate.PostponedReason(ctx, q.AsOf, first.Origin)
+	stats := crawler.DecodeHostStats(first.HostState.EncodedStats)
+	switch {
+	case err != nil:
+	case postponed != nil:
+		h.Reason = plaintext.ReplaceControlChars(postponed.Reason)
+	case first.HostState.ConsecutiveFailures == 0:
+	case stats.Health.LastFailureStatus == 0:
+		h.Reason = "no answer"
+	default:
+		h.Reason = fmt.Sprintf("status %d", stats.Health.LastFailureStatus)
+	}
+	return h, err
+}
+
+// holdEnd returns when the hold of an origin with queued URLs ends; zero if it is not held at now.
+func holdEnd(o *storage.OriginInfo, now time.Time) time.Time {
+	switch {
+	case o.QueuedURLs == 0:
+		return time.Time{}
+	case o.HeldUntil.After(now):
+		return o.HeldUntil
+	case o.HostState.ConsecutiveFailures > 0 && o.HostState.Due.After(now):
+		return o.HostState.Due
+	}
+	return time.Time{}
+}
