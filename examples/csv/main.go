@@ -29,7 +29,10 @@ func main() {
 		out.Flush()
 		return out.Error()
 	}
-	if err := crawl.Run(ctx, config); err != nil {
+	switch err := crawl.Run(ctx, config); {
+	case ctx.Err() != nil:
+		log.Print("stopped; all rows so far are written, and the same command continues")
+	case err != nil:
 		log.Fatal(err)
 	}
 }

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,5 +65,69 @@ func TestCSV(t *testing.T) {
 	}
 	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "titlebot"}); !r.OK() {
 		t.Error(r)
+	}
+}
+
+// TestInterrupt: Ctrl-C ends the program with whole rows and a message, and the next run continues.
+func TestInterrupt(t *testing.T) {
+	var pages strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&pages, "<a href=/%d>%d</a>", i, i)
+	}
+	web := crawltest.New(crawltest.Site{Host: "example.com",
+		Fallback: crawltest.StaticPage(crawltest.HTML("<title>A, page</title>" + pages.String()))})
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, rows := t.TempDir(), map[string]bool{}
+	for _, isInterrupted := range []bool{true, false} {
+		c := exec.Command(self, "http://example.com/")
+		var stderr strings.Builder
+		c.Dir, c.Env, c.Stderr = dir, append(os.Environ(), serverAddrEnv+"="+server.Addr), &stderr
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		r := csv.NewReader(out)
+		for {
+			row, err := r.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows[row[0]] {
+				t.Errorf("%s is written twice", row[0])
+			}
+			rows[row[0]] = true
+			if isInterrupted && len(rows) == 3 {
+				if err := c.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := c.Wait(); err != nil {
+			t.Errorf("the program ended with %v: %s", err, &stderr)
+		}
+		const says = "stopped; all rows so far are written"
+		if strings.Contains(stderr.String(), says) != isInterrupted {
+			t.Errorf("interrupted: %v; it printed %q", isInterrupted, &stderr)
+		}
+		if isInterrupted && len(rows) == 51 {
+			t.Error("all pages were visited before the interrupt")
+		}
+	}
+	if len(rows) != 51 {
+		t.Errorf("%d rows, want 51", len(rows))
 	}
 }
