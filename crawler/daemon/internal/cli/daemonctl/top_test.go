@@ -38,8 +38,8 @@ func TestTopRender(t *testing.T) {
 	}
 	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no delay was cut short
 
-   PROJECT  STATE    PAGES/S  PAGES  ERRORS  HOSTS  DUE  QUEUED  
->  books    running  2.5      100    3       2      1    40      
+   PROJECT  STATE    PAGES/S  PAGES  ERRORS  HOSTS  DUE  QUEUED
+>  books    running  2.5      100    3       2      1    40
    news     failed   0.0      0      0       0      0    0       no �[2Jroom
 
 books, pages a second: ▁▂█▄  (most: 4.0)

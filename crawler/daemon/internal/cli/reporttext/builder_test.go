@@ -30,7 +30,7 @@ a.example  7
 
 Parked:
        2 URLs  disallow: /a         http://a.example/robots.txt (line 3)
-       1 URL   out of scope: depth  
+       1 URL   out of scope: depth
 
 Refused:
        4  depth  various hosts  a�b  such as http://a.example/1

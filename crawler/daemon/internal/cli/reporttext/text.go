@@ -102,9 +102,10 @@ func (s *Builder) PrintTo(w io.Writer) error {
 }
 
 // WriteTable writes a table. rows calls row once for each row; columns are aligned with two spaces
-// between them.
+// between them. Lines do not end with spaces.
 func (s *Builder) WriteTable(rows func(row func(cells ...any))) {
-	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
+	var table bytes.Buffer
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	rows(func(cells ...any) {
 		texts := make([]string, len(cells))
 		for i, c := range cells {
@@ -113,6 +114,9 @@ func (s *Builder) WriteTable(rows func(row func(cells ...any))) {
 		fmt.Fprintln(t, strings.Join(texts, "\t"))
 	})
 	t.Flush() // writes to memory, and cannot fail
+	for line := range bytes.Lines(table.Bytes()) { // an empty last cell leaves the padding of the one before it
+		s.Write(append(bytes.TrimRight(line, " \n"), '\n'))
+	}
 }
 
 // DisallowedForMainRobotText says why a page that may be fetched must not be indexed. v is the
