@@ -219,7 +219,7 @@ func TestFrontierAdd(t *testing.T) {
 		"1 refused: another host than the seeds', such as http://elsewhere.example/")
 	runFrontier(t, v, "add", "shop.example").want(t, command.ExitUsage,
 		`"shop.example" is not a URL that a crawl can visit`)
-	runFrontier(t, v, "add").want(t, command.ExitUsage, "requires at least 1 arg")
+	runFrontier(t, v, "add").want(t, command.ExitUsage, "URL is missing, as in decorum frontier add https://")
 
 	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in " +
 		"it\"}\n" +

@@ -26,7 +26,7 @@ func TestIdentityCommands(t *testing.T) {
 	runCommand(t, "identity", "key", file("bot.pem")).want(t, command.ExitUsage,
 		"already exists, and may be a key in use")
 	runCommand(t, "identity", "key", file("no/bot.pem")).want(t, command.ExitFailed, "no such file or directory")
-	runCommand(t, "identity", "directory").want(t, command.ExitUsage, "requires at least 1 arg")
+	runCommand(t, "identity", "directory").want(t, command.ExitUsage, "FILE is missing")
 	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t,
 		command.ExitUsage, "holds the same key as")
 	runCommand(t, "identity", "directory", dir).want(t, command.ExitUsage, "is not a key file")

@@ -49,7 +49,7 @@ bad
 		"cannot read the questions: open missing.jsonl: no such file")
 	runCommand(t, "robots", "batch", "--dialect=bing", file).want(t, command.ExitUsage,
 		`--dialect: "bing" is not one of google, yandex, google-oss`)
-	runCommand(t, "robots", "batch", file, file).want(t, command.ExitUsage, "accepts at most 1 arg")
+	runCommand(t, "robots", "batch", file, file).want(t, command.ExitUsage, "unexpected argument ")
 	runCommand(t, "robots", "batch", "--help").want(t, command.ExitDone, "robots_base64", "Exit codes:")
 }
 
@@ -139,7 +139,7 @@ func TestRobotsLint(t *testing.T) {
 	runCommand(t, "robots", "lint", "--json", bad).want(t, command.ExitCheckFailed,
 		`"line":2,"severity":"error","requirement":"SYN-08",`, `/docs/robots-lint.md#syn-08"}`+"\n")
 	runCommand(t, "robots", "lint", "missing.txt").want(t, command.ExitFailed, "missing.txt: no such file")
-	runCommand(t, "robots", "lint").want(t, command.ExitUsage, "accepts 1 arg(s)")
+	runCommand(t, "robots", "lint").want(t, command.ExitUsage, "FILE|URL is missing, as in decorum robots lint robots.txt;")
 	runCommand(t, "robots", "lint", "--dialect=bing", good).want(t, command.ExitUsage,
 		`--dialect: "bing" is not one of google, yandex, google-oss`)
 	runCommand(t, "robots", "lint", "https://example.com/a/robots.txt").want(t, command.ExitUsage,
@@ -199,7 +199,7 @@ func TestRobotsDiff(t *testing.T) {
 		"cannot read the URLs: line 2: the line is longer than 65536 bytes")
 	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "mark.txt", "\ufeff/b\n")).want(t,
 		command.ExitCheckFailed, "closes\t*\t/b\t")
-	runCommand(t, "robots", "diff", before).want(t, command.ExitUsage, "accepts 2 arg(s)")
+	runCommand(t, "robots", "diff", before).want(t, command.ExitUsage, "NEW is missing, as in decorum robots diff ")
 	runCommand(t, "robots", "diff", before, "missing.txt").want(t, command.ExitFailed, "missing.txt: no such file")
 }
 

@@ -73,7 +73,7 @@ func TestSitemapFile(t *testing.T) {
 		{"text that is no sitemap", []string{testfile.Write(t, "text", "a\nb\n")}, command.ExitFailed, "",
 			[]string{"not a sitemap"}},
 		{"no file", []string{"missing.xml"}, command.ExitFailed, "", []string{"missing.xml: no such file"}},
-		{"no argument", nil, command.ExitUsage, "", []string{"accepts 1 arg(s)"}},
+		{"no argument", nil, command.ExitUsage, "", []string{"SITEMAP is missing"}},
 		{"strict without a place", []string{"--strict", good}, command.ExitUsage, "",
 			[]string{"--strict: the URLs that a sitemap may list", "set --base"}},
 		{"a place for a URL", []string{"--base=https://example.com/", "https://example.com/"}, command.ExitUsage, "",
