@@ -177,8 +177,8 @@ func TestDataDirectory(t *testing.T) {
 		`msg="continuing the crawl of this project; --fresh starts a new one"`, "pages: 0 (",
 		"\nnothing was left to visit; --fresh starts a new crawl\n")
 	runCommand(t, v.CrawlArgs("http://shop.example/b")...).want(t, command.ExitUsage,
-		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one\n"+
-			"This command has other settings than that crawl:\n"+
+		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new "+
+			"one\nThis command has other settings than that crawl:\n"+
 			"  seeds was http://shop.example/a, is http://shop.example/b\n",
 		"another directory with --data")
 	runCommand(t, v.CrawlArgs("--delay=2ms", "http://shop.example/a")...).want(t, command.ExitUsage,
@@ -270,6 +270,19 @@ func TestPrivateSeed(t *testing.T) {
 	}
 	runCommand(t, append(args, "--log-format=json")...).want(t, command.ExitFailed,
 		`"set_aside":[{"host":"127.0.0.1","why":"no visit may connect to it: `)
+}
+
+// A crawl without a delay warns once, unless its hosts are local. No request is sent to either address.
+func TestWarningOfNoDelay(t *testing.T) {
+	const warning = `level=WARN msg="politeness.delay is 0: requests to a host follow each other without a fixed pause"`
+	for seeds, want := range map[string]int{"http://127.0.0.1:1/": 0, "http://192.0.2.1/ http://192.0.2.2/": 1} {
+		r := runCommand(t, append([]string{"crawl", "--data", t.TempDir(), "--contact=mailto:a@b.example",
+			"--progress=none", "--delay=0"}, strings.Fields(seeds)...)...)
+		r.want(t, command.ExitFailed)
+		if n := strings.Count(r.stderr, warning); n != want {
+			t.Errorf("%s: %d warnings, want %d:\n%s", seeds, n, want, r.stderr)
+		}
+	}
 }
 
 // A crawl with rotated output files continues them, and never overwrites them or mixes them with those

@@ -139,7 +139,8 @@ func TestRobotsLint(t *testing.T) {
 	runCommand(t, "robots", "lint", "--json", bad).want(t, command.ExitCheckFailed,
 		`"line":2,"severity":"error","requirement":"SYN-08",`, `/docs/robots-lint.md#syn-08"}`+"\n")
 	runCommand(t, "robots", "lint", "missing.txt").want(t, command.ExitFailed, "missing.txt: no such file")
-	runCommand(t, "robots", "lint").want(t, command.ExitUsage, "FILE|URL is missing, as in decorum robots lint robots.txt;")
+	runCommand(t, "robots", "lint").want(t, command.ExitUsage,
+		"FILE|URL is missing, as in decorum robots lint robots.txt;")
 	runCommand(t, "robots", "lint", "--dialect=bing", good).want(t, command.ExitUsage,
 		`--dialect: "bing" is not one of google, yandex, google-oss`)
 	runCommand(t, "robots", "lint", "https://example.com/a/robots.txt").want(t, command.ExitUsage,

@@ -186,8 +186,8 @@ func summarize(file string, p *project.Project, seeds seedSummary) *reporttext.B
 		row("  limits", limitsText(&p.Limits))
 		row("  output", outputText(p))
 	})
-	b.WriteLineIf(seeds.hostNoDelay != "", "  warning: politeness.delay is 0: requests to %s follow each other without "+
-		"a fixed pause", seeds.hostNoDelay)
+	b.WriteLineIf(seeds.hostNoDelay != "", "  warning: politeness.delay is 0: requests to %s follow each other "+
+		"without a fixed pause", seeds.hostNoDelay)
 	return b
 }
 

@@ -113,7 +113,7 @@ func (s *Builder) WriteTable(rows func(row func(cells ...any))) {
 		}
 		fmt.Fprintln(t, strings.Join(texts, "\t"))
 	})
-	t.Flush() // writes to memory, and cannot fail
+	t.Flush()                                      // writes to memory, and cannot fail
 	for line := range bytes.Lines(table.Bytes()) { // an empty last cell leaves the padding of the one before it
 		s.Write(append(bytes.TrimRight(line, " \n"), '\n'))
 	}
