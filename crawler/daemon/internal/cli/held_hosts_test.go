@@ -19,28 +19,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestHeldHosts: the host that asked for a pause by 503 and Retry-After is held, and no other.
+// TestHeldHosts: a host that asked for a pause by 503 and Retry-After, for a page or its robots.txt, is held; one
+// that rests for its delay is not, nor one that is suspended for a too long Crawl-delay.
 func TestHeldHosts(t *testing.T) {
-	v := daemontest.NewWebFixture(t, daemontest.ShopSite(), crawltest.Site{Host: "busy.example",
-		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.Response{
-			Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"3600"}}})}})
-	runCommand(t, v.CrawlArgs("--max-pages=2", "http://busy.example/", "http://shop.example/")...).want(t,
-		command.ExitDone)
-	env := &command.Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
-	var held inspect.HeldHosts
-	var asOf time.Time
-	read := func(ctx context.Context, k *stoppedcrawl.Crawl) (err error) {
-		asOf = k.AsOf
-		held, err = k.HeldHosts(ctx, 100)
-		return err
-	}
-	err := stoppedcrawl.OpenAndDo(t.Context(), env, v.DataDir(), read)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest := held.Until.Sub(asOf)
-	if held.Count != 1 || held.More || held.Reason != "status 503" || rest < 50*time.Minute || rest > 2*time.Hour {
-		t.Errorf("held are %+v at %v, want one host for an hour, by status 503", held, asOf)
+	busy := crawltest.Response{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"3600"}}}
+	slow := crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
+		Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})}
+	for reason, site := range map[string]crawltest.Site{
+		"status 503":             {Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(busy)}},
+		"robots.txt: status 503": {Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: busy})},
+	} {
+		site.Host = "busy.example"
+		v := daemontest.NewWebFixture(t, daemontest.ShopSite(), slow, site)
+		runCommand(t, v.CrawlArgs("--max-pages=4", "http://busy.example/", "http://slow.example/",
+			"http://shop.example/")...).want(t, command.ExitDone)
+		env := &command.Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+		var held inspect.HeldHosts
+		var asOf time.Time
+		read := func(ctx context.Context, k *stoppedcrawl.Crawl) (err error) {
+			asOf = k.AsOf
+			held, err = k.HeldHosts(ctx, 100)
+			return err
+		}
+		if err := stoppedcrawl.OpenAndDo(t.Context(), env, v.DataDir(), read); err != nil {
+			t.Fatal(err)
+		}
+		rest := held.Until.Sub(asOf)
+		if held.Count != 1 || held.More || held.Reason != reason || rest < 50*time.Minute || rest > 2*time.Hour {
+			t.Errorf("held are %+v at %v, want one host for an hour, by %s", held, asOf, reason)
+		}
+		if !held.Others {
+			t.Error("the queue of shop.example is forgotten")
+		}
 	}
 }
 
@@ -64,6 +74,9 @@ func TestProgressOfHeldHosts(t *testing.T) {
 			", at least 3 hosts held until " + until.Format(time.TimeOnly) + " at the earliest"},
 		{"tomorrow", inspect.HeldHosts{Count: 1, Until: now.Add(24 * time.Hour)}, storage.Counts{QueuedHosts: 1},
 			", 1 host held until " + now.Add(24*time.Hour).Format(time.DateTime)},
+		{"one of several", inspect.HeldHosts{Count: 1, Others: true, Until: until, Reason: "no answer"},
+			storage.Counts{QueuedHosts: 9},
+			", 1 host held until " + until.Format(time.TimeOnly) + " by no answer, 5s a host by --delay"},
 		{"none", inspect.HeldHosts{}, storage.Counts{QueuedHosts: 1}, ", 5s a host by --delay"},
 		{"a host is due", inspect.HeldHosts{Count: 1}, storage.Counts{QueuedHosts: 2, DueHosts: 1}, ""},
 	} {

@@ -54,8 +54,9 @@ type progressReporter struct {
 
 // A heldHostsSample is the text of heldHostsText at a moment.
 type heldHostsSample struct {
-	at   time.Time
-	text string
+	at     time.Time
+	text   string
+	others bool // inspect.HeldHosts.Others
 }
 
 // A progressSample is the number of visited pages at a moment.
@@ -106,9 +107,12 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	}
 	parts = append(parts,
 		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), plaintext.FormatBytes(st.Bytes))
-	if held := p.heldHostsText(ctx, now, c); held != "" {
+	held := p.heldHostsText(ctx, now, c)
+	if held != "" {
 		parts = append(parts, held)
-	} else if pace := p.paceText(now, c); pace != "" {
+	}
+	// The delay of the latest visits says nothing while all hosts are held.
+	if pace := p.paceText(now, c); pace != "" && (held == "" || p.lastHeld.others) {
 		parts = append(parts, pace)
 	}
 	if left := p.timeLeftText(now, st, rate, c); left != "" {
@@ -147,6 +151,7 @@ func (p *progressReporter) heldHostsText(ctx context.Context, now time.Time, c s
 	if h.Count > 1 {
 		until += " at the earliest"
 	}
+	p.lastHeld.others = h.Others
 	p.lastHeld.text = fmt.Sprintf("%s held until %s", count, until)
 	if h.Reason != "" {
 		p.lastHeld.text += " by " + h.Reason

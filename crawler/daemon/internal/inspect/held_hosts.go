@@ -11,32 +11,38 @@ import (
 )
 
 // HeldHosts describes the hosts with queued URLs that wait for longer than their delay: after failures, a
-// Retry-After, or because of their robots.txt.
+// Retry-After, or because of their robots.txt. Suspended hosts, for which no crawl waits, are not among them.
 type HeldHosts struct {
 	Count  int       // hosts
 	More   bool      // the crawl has more origins than were read
-	Until  time.Time // when the first of them may be visited
+	Others bool      // other hosts, neither held nor suspended, have URLs, or may have if More is set
+	Until  time.Time // when the first of the held hosts may be visited
 	Reason string    // why that host waits; "": unknown
 }
 
 // HeldHosts returns which hosts are held. It reads at most maxOrigins origins of the frontier.
 func (q *Inspector) HeldHosts(ctx context.Context, maxOrigins int) (h HeldHosts, err error) {
-	read, hosts := 0, map[string]bool{}
+	read, isHeld := 0, map[string]bool{} // by hosts with URLs that are not suspended
 	var first storage.OriginInfo
 	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		if read++; read > maxOrigins {
 			h.More = true
 			return false
 		}
-		if until := holdEnd(&o, q.AsOf); !until.IsZero() {
-			hosts[o.Origin.Host()] = true
-			if first.Origin.IsZero() || until.Before(h.Until) {
-				first, h.Until = o, until
-			}
+		if o.QueuedURLs+o.LeasedURLs == 0 || hostStateFromOrigin(&o, q.AsOf) == HostSuspended {
+			return true
+		}
+		until, host := holdEnd(&o, q.AsOf), o.Origin.Host()
+		if !until.IsZero() && !isHeld[host] {
+			h.Count++
+		}
+		isHeld[host] = isHeld[host] || !until.IsZero()
+		if !until.IsZero() && (first.Origin.IsZero() || until.Before(h.Until)) {
+			first, h.Until = o, until
 		}
 		return true
 	})
-	h.Count = len(hosts)
+	h.Others = h.More || h.Count < len(isHeld)
 	if err != nil || h.Count == 0 {
 		return h, err
 	}
