@@ -4,29 +4,30 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
-// HasNoDelayFor reports whether politeness.delay sets no pause between requests to the host of o, and the host
-// is not on this machine or a private network, as far as its name and fetch.connect_to tell. The pauses of
-// politeness.adaptive and of robots.txt remain.
-func (p *Project) HasNoDelayFor(o decorum.Origin) bool {
-	if p.Politeness.Delay != 0 {
-		return false
-	}
+// ZeroDelayCheck returns a function that reports whether politeness.delay, or that of politeness.hosts at now, sets
+// no pause between requests to the host of an origin, and the host is not on this machine or a private network, as
+// far as its name and fetch.connect_to tell. The pauses of politeness.adaptive and of robots.txt remain.
+func (p *Project) ZeroDelayCheck(now time.Time) func(decorum.Origin) bool {
+	policy := p.PolitenessPolicy()
 	rules, err := dialrules.ParseConnectToRules(p.Fetch.ConnectToRules)
-	if err != nil {
-		return false
+	return func(o decorum.Origin) bool {
+		if err != nil || policy.ForHost(o.Host(), now).Delay > 0 {
+			return false
+		}
+		host := strings.Trim(o.Host(), "[]")
+		port := map[string]string{"http": "80", "https": "443", "ftp": "21"}[o.Scheme()]
+		if _, explicit, err := net.SplitHostPort(o.HostPort()); err == nil {
+			port = explicit
+		}
+		host, _ = dialrules.ApplyConnectTo(rules, host, port)
+		return !isLocalHost(host)
 	}
-	host := strings.Trim(o.Host(), "[]")
-	port := map[string]string{"http": "80", "https": "443", "ftp": "21"}[o.Scheme()]
-	if _, explicit, err := net.SplitHostPort(o.HostPort()); err == nil {
-		port = explicit
-	}
-	host, _ = dialrules.ApplyConnectTo(rules, host, port)
-	return !isLocalHost(host)
 }
 
 // isLocalHost reports whether host names this machine, or is an address of a private network.

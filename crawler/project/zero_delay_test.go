@@ -2,13 +2,14 @@ package project
 
 import (
 	"testing"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestHasNoDelayFor: a delay of 0 is remarkable for hosts that are neither on this machine nor on a private
-// network.
-func TestHasNoDelayFor(t *testing.T) {
+// TestZeroDelayCheck: a delay of 0, also of one host, is remarkable for hosts that are neither on this machine nor
+// on a private network.
+func TestZeroDelayCheck(t *testing.T) {
 	for _, tt := range []struct {
 		url, fields string
 		want        bool
@@ -24,6 +25,11 @@ func TestHasNoDelayFor(t *testing.T) {
 		{"http://shop.localhost/", "politeness: {delay: 0s}\n", false},
 		{"http://example.com/", "politeness: {delay: 0s}\nfetch: {connect_to: ['::127.0.0.1:80']}\n", false},
 		{"http://example.com/", "politeness: {delay: 0s}\nfetch: {connect_to: ['a.example::127.0.0.1:80']}\n", true},
+		{"http://example.com/", "politeness: {delay: 0s, hosts: {Example.com: {delay: 5s}}}\n", false},
+		{"http://example.com/", "politeness: {delay: 0s, hosts: {example.com: {concurrency: 2}}}\n", true},
+		{"http://example.com/", "politeness: {hosts: {Example.com: {delay: 0s}}}\n", true},
+		{"http://example.com/", "politeness: {hosts: {example.com: {delay: 0s, expires: 2001-01-01}}}\n", false},
+		{"http://example.com/", "politeness: {hosts: {other.example: {delay: 0s}}}\n", false},
 	} {
 		d, err := ParseFile("p.yaml", []byte(minimalFile+tt.fields))
 		if err != nil {
@@ -33,7 +39,7 @@ func TestHasNoDelayFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.HasNoDelayFor(u.Origin()); got != tt.want {
+		if got := d.ZeroDelayCheck(time.Now())(u.Origin()); got != tt.want {
 			t.Errorf("%s with %q: got %v, want %v", tt.url, tt.fields, got, tt.want)
 		}
 	}

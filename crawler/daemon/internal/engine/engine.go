@@ -155,8 +155,9 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 		g.Log.Warn("rules for * do not bind this agent; pages that are closed to its operator's main robot are "+
 			"marked not_for_indexing", "agent", p.Agent.Product)
 	}
+	hasZeroDelay := p.ZeroDelayCheck(time.Now())
 	for _, seed := range seedPerOrigin {
-		if p.HasNoDelayFor(seed.Origin()) {
+		if hasZeroDelay(seed.Origin()) {
 			g.Log.Warn("politeness.delay is 0: requests to a host follow each other without a fixed pause",
 				"host", seed.Origin().Host())
 			break

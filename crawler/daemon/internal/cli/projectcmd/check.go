@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -146,20 +147,20 @@ const maxListedSeeds = 3
 type seedSummary struct {
 	count, origins int
 	first          []string // at most maxListedSeeds
-	hostNoDelay    string   // the first host for which Project.HasNoDelayFor is true; "": none
+	zeroDelayHost  string   // the first host for which Project.ZeroDelayCheck warns; "": none
 }
 
 // readSeeds reads all seeds of p.
 func readSeeds(p *project.Project) (s seedSummary, err error) {
-	seen := map[decorum.Origin]bool{}
+	seen, hasZeroDelay := map[decorum.Origin]bool{}, p.ZeroDelayCheck(time.Now())
 	for u, err := range p.AllSeeds(os.Open) {
 		if err != nil {
 			return s, err
 		}
 		s.count++
 		seen[u.Origin()] = true
-		if s.hostNoDelay == "" && p.HasNoDelayFor(u.Origin()) {
-			s.hostNoDelay = u.Origin().Host()
+		if s.zeroDelayHost == "" && hasZeroDelay(u.Origin()) {
+			s.zeroDelayHost = u.Origin().Host()
 		}
 		if len(s.first) < maxListedSeeds {
 			s.first = append(s.first, plaintext.TruncateURL(u.String()))
@@ -186,8 +187,8 @@ func summarize(file string, p *project.Project, seeds seedSummary) *reporttext.B
 		row("  limits", limitsText(&p.Limits))
 		row("  output", outputText(p))
 	})
-	b.WriteLineIf(seeds.hostNoDelay != "", "  warning: politeness.delay is 0: requests to %s follow each other "+
-		"without a fixed pause", seeds.hostNoDelay)
+	b.WriteLineIf(seeds.zeroDelayHost != "", "  warning: politeness.delay is 0: requests to %s follow each other "+
+		"without a fixed pause", seeds.zeroDelayHost)
 	return b
 }
 
