@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"log"
 	"os"
 	"os/signal"
@@ -30,8 +31,10 @@ func main() {
 		return out.Error()
 	}
 	switch err := crawl.Run(ctx, config); {
-	case ctx.Err() != nil:
-		log.Print("stopped; all rows so far are written, and the same command continues")
+	case out.Error() != nil:
+		log.Fatal(out.Error())
+	case errors.Is(err, context.Canceled):
+		log.Print(err, "; all rows so far are written, and the same command continues")
 	case err != nil:
 		log.Fatal(err)
 	}
