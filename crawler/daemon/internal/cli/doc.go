@@ -18,7 +18,7 @@
 // or serve: it ends the process at once. In the packages below, a read from a terminal can outlast its
 // command, and ends with the process.
 //
-// visitedHostSet.mu and dryRun.mu guard maps. No code holds one of them while it acquires another
+// visitedHostSet.mu, forbiddenHosts.mu and dryRun.mu guard maps. No code holds one of them while it acquires another
 // lock. openQuestions in foreground_run.go keeps the engine open: a query through the crawl's socket holds
 // it for reading while it uses the engine, and takes the engine's locks.
 package cli

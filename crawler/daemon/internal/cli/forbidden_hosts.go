@@ -13,25 +13,27 @@ import (
 // maxForbiddenHosts bounds the hosts of forbiddenHosts.
 const maxForbiddenHosts = 1000
 
-// A forbiddenHosts holds why visits of a run may not connect to hosts, such as for a private address, which
-// the store does not keep. It is safe for concurrent use.
+// A forbiddenHosts holds why the latest visits of a run may not connect to their hosts, such as for a private
+// address, which the store does not keep. It is safe for concurrent use.
 type forbiddenHosts struct {
 	mu      sync.Mutex // guards reasons
 	reasons map[string]string
 }
 
-// add records the host of v if v may not connect to it.
+// add records the host of v if v may not connect to it, and forgets the host otherwise.
 func (f *forbiddenHosts) add(v *crawler.Visit) {
-	if v.Response != nil || !errors.Is(v.Err, decorum.Forbidden) {
-		return
-	}
+	host := v.URL().Origin().Host()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if v.Response != nil || !errors.Is(v.Err, decorum.Forbidden) {
+		delete(f.reasons, host)
+		return
+	}
 	if f.reasons == nil {
 		f.reasons = map[string]string{}
 	}
 	if len(f.reasons) < maxForbiddenHosts {
-		f.reasons[v.URL().Origin().Host()] = plaintext.ReplaceControlChars(seedoutcome.ErrorCause(v.Err))
+		f.reasons[host] = plaintext.ReplaceControlChars(seedoutcome.ErrorCause(v.Err))
 	}
 }
 

@@ -155,7 +155,7 @@ func TestReportForms(t *testing.T) {
 		t.Error("the stalled host does not come first")
 	}
 	report("--host=Shop.Example").want(t, command.ExitDone, "state     done", "declared -, configured 20ms",
-		"coverage  83.3 % of the known URLs in scope were tried; 0 requests failed\n", "disallow: /till")
+		"coverage  83.3 % of the known URLs in scope are done; failed requests: 0\n", "disallow: /till")
 	report("--host=slow.example").want(t, command.ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
 	runExplain(t, v, "--data", v.DataDir(), "http://slow.example/").want(t, command.ExitDone,

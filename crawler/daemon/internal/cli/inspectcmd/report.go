@@ -233,7 +233,7 @@ func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
 	row(indent+"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, "+
 		"%d parked (%d by robots.txt, %d out of scope)",
 		t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope))
-	row(indent+"coverage", fmt.Sprintf("%s of the known URLs in scope were tried; %d requests failed",
+	row(indent+"coverage", fmt.Sprintf("%s of the known URLs in scope are done; failed requests: %d",
 		formatPercent(t.Coverage), t.Failures))
 	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
 		row(indent+"AI use", fmt.Sprintf("%d pages whose site does not permit the crawl's purpose, "+
