@@ -47,7 +47,8 @@ func (d *File) decode() error {
 func (d *File) syntaxError(err error) error {
 	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
 		position := yamlTokenPosition(at.GetToken())
-		if column := d.tabInIndentation(position.line); column > 0 { // the parser does not name the character
+		column := d.tabInIndentation(position.line)
+		if column > 0 && strings.Contains(at.GetMessage(), "'\t'") { // the parser's message shows a blank
 			return d.errorAt(textPosition{position.line, column}, "", "a tab; YAML indents with spaces")
 		}
 		return d.errorAt(position, "", at.GetMessage())
