@@ -194,7 +194,7 @@ func TestTabs(t *testing.T) {
 		"agent:\r\n  product: a\r\n  \tcontact: b\r\n":    "p.yaml:3:3: a tab; YAML indents with spaces",
 		"seeds:\n\t- http://a.example/\n":                 "p.yaml:2:1: a tab; YAML indents with spaces",
 		"scope:\n  exclude:\n  - a\n \t- b\nlimits: {}\n": "p.yaml:4:2: a tab; YAML indents with spaces",
-		"agent: {contact: a,\n\tproduct: \"b}\n":          "p.yaml:2:11: could not find end character of double-quoted text",
+		"a: {b: c,\n\t@d: e}\n":                           "p.yaml:2:2: '@' is a reserved character",
 	} {
 		if _, err := ParseFile("p.yaml", []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
