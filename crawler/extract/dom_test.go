@@ -74,6 +74,12 @@ func mentionsInElement(n *html.Node) (found []oracleMention) {
 		add(Embed, get("", "src"), 0)
 	case n.Data == "object":
 		add(Embed, get("", "data"), 0)
+	case n.Data == "blockquote", n.Data == "q":
+		add(Citation, get("", "cite"), 0)
+	case n.Data == "form":
+		if ref, ok := formTarget(t); ok {
+			add(Form, ref, relOfToken(t))
+		}
 	case n.Data == "img":
 		add(Image, get("", "src"), 0)
 		fallthrough
@@ -82,7 +88,8 @@ func mentionsInElement(n *html.Node) (found []oracleMention) {
 			add(Image, string(url), 0)
 		}
 	case n.Data == "link":
-		if kind, ok := linkRelKind([]byte(get("", "rel")), []byte(get("", "type"))); ok {
+		relations := linkRelations{rel: []byte(get("", "rel")), typ: []byte(get("", "type"))}
+		if kind, ok := relations.kind(); ok && kind != Resource {
 			add(kind, get("", "href"), 0)
 		}
 	case n.Data == "meta":
@@ -103,6 +110,7 @@ type domException struct {
 var domExceptions = []domException{
 	{"frames count anywhere here; the standard drops frame outside frameset, and all else in it",
 		regexp.MustCompile(`(?i)<frame`)},
+	{"every form counts here; the standard drops a form in a form", regexp.MustCompile(`(?is)<form.*<form`)},
 	{"the standard lets anything stand in a select since 2025; x/net/html drops everything but options",
 		regexp.MustCompile(`(?i)<select`)},
 	{"x/net/html leaves the standard: see astray", scriptBugPages},

@@ -3,7 +3,6 @@ package extract
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 // An elementKind is an element that affects the result.
@@ -14,14 +13,19 @@ const (
 	anchor
 	area
 	base
+	blockquote
+	button
 	embed
+	form
 	frame
+	input
 	link
 	math
 	meta
 	object
+	quote
 	svg
-	img // img, image and source are links only with IncludeImages
+	img // img, image and source are links only with IncludeImages or IncludeResources
 	image
 	source
 	plaintext // plaintext and the kinds below have text as their content
@@ -37,7 +41,8 @@ const (
 
 // elementNames has the tag name of each elementKind.
 var elementNames = [...]string{
-	anchor: "a", area: "area", base: "base", embed: "embed", frame: "frame", link: "link",
+	anchor: "a", area: "area", base: "base", blockquote: "blockquote", button: "button",
+	embed: "embed", form: "form", frame: "frame", input: "input", link: "link", quote: "q",
 	math: "math", meta: "meta", object: "object", svg: "svg", img: "img", image: "image", source: "source",
 	plaintext: "plaintext", iframe: "iframe",
 	noembed: "noembed", noframes: "noframes", script: "script", style: "style",
@@ -45,7 +50,7 @@ var elementNames = [...]string{
 }
 
 // maxElementName is the length of the longest of elementNames.
-const maxElementName = len("plaintext")
+const maxElementName = len("blockquote")
 
 // initialsByLength has, for each length, the set of letters with which an element name of that length
 // begins, one bit each. It quickly rules out most tags of a page.
@@ -87,21 +92,28 @@ func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 		p.addEmbedded(a.src, a.typ)
 	case object:
 		p.addEmbedded(a.data, a.typ)
+	case blockquote, quote:
+		p.addLinkFromAttribute(Citation, a.cite, 0)
+	case form:
+		p.handleForm()
+	case button, input:
+		p.addFormAction()
 	case img, image: // HTML parsers treat image as img
 		p.addLinkFromAttribute(Image, a.src, 0)
-		p.addSrcset()
+		p.addSrcset(a.srcset)
 	case source:
-		p.addSrcset()
+		p.addSrcset(a.srcset)
 	case link:
-		if kind, ok := linkRelKind(unescape(a.rel), unescape(a.typ)); ok {
-			p.addLinkKeepingFirstCanonical(kind, p.unescapedRef(a.href))
-		}
+		p.handleLinkElement()
 	case base:
 		return p.setBase(a.href)
 	case meta:
 		return p.handleMeta()
 	case math, svg:
 		p.enterForeignRoot(e)
+	}
+	if p.scanner.IncludeResources {
+		p.addResources(e)
 	}
 	if e >= plaintext && !(p.selfClosing && p.isXHTML) {
 		p.consumeTextContent(e)
@@ -120,19 +132,24 @@ func (p *pageParser) handleForeignTag(e elementKind) {
 		p.addLinkFromAttribute(Anchor, href, parseRel(a.rel))
 	case math, svg:
 		p.enterForeignRoot(e)
+	default:
+		p.addForeignResources()
 	}
 }
 
-// addEmbedded adds the content of an embed or object element: an image as one, other content of unknown
-// or of a readable type as a link. It ignores what can only be played.
+// addEmbedded adds the content of an embed or object element: an image as one, what can only be played as
+// a resource, other content of unknown or of a readable type as a link.
 func (p *pageParser) addEmbedded(url, contentType []byte) {
 	kind, subtype, _ := bytes.Cut(trim(unescape(contentType)), []byte("/"))
 	switch {
 	case equalFold(kind, "image"):
-		if p.scanner.IncludeImages {
+		if p.scanner.IncludeImages || p.scanner.IncludeResources {
 			p.addLinkFromAttribute(Image, url, 0)
 		}
 	case equalFold(kind, "audio"), equalFold(kind, "video"), equalFold(subtype, "x-shockwave-flash"):
+		if p.scanner.IncludeResources {
+			p.addLinkFromAttribute(Resource, url, 0)
+		}
 	default:
 		p.addLinkFromAttribute(Embed, url, 0)
 	}
@@ -163,9 +180,9 @@ func (p *pageParser) readSrcdoc(raw []byte) {
 	p.result.LinksTruncated = p.result.LinksTruncated || inner.result.LinksTruncated
 }
 
-// addSrcset adds the images of the current tag's srcset attribute.
-func (p *pageParser) addSrcset() {
-	for url := range srcsetURLs(unescape(p.attrs.srcset)) {
+// addSrcset adds the images of a srcset attribute, as written.
+func (p *pageParser) addSrcset(raw []byte) {
+	for url := range srcsetURLs(unescape(raw)) {
 		p.addLink(Image, url, 0)
 	}
 }
@@ -187,64 +204,11 @@ func (p *pageParser) consumeTextContent(e elementKind) {
 			p.readAttributes(nil)
 		}
 	default:
-		p.readRawText(elementNames[e])
-	}
-}
-
-// linkRelKind returns the kind of a link element or Link field, given its relations and the type of its
-// target. It returns false if no relation is of interest, or the target is a style sheet.
-func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
-	var canonical, alternate, next, prev, amp, stylesheet bool
-	for token := range bytes.FieldsSeq(rel) {
-		canonical = canonical || equalFold(token, "canonical")
-		alternate = alternate || equalFold(token, "alternate")
-		next = next || equalFold(token, "next")
-		prev = prev || equalFold(token, "prev") || equalFold(token, "previous")
-		amp = amp || equalFold(token, "amphtml")
-		stylesheet = stylesheet || equalFold(token, "stylesheet")
-	}
-	switch {
-	// An alternate style sheet is not a page.
-	case stylesheet:
-		return 0, false
-	case canonical:
-		return Canonical, true
-	case alternate && IsFeedContentType(string(kind)):
-		return Feed, true
-	case alternate:
-		return Alternate, true
-	case next:
-		return Next, true
-	case prev:
-		return Prev, true
-	}
-	return AMP, amp
-}
-
-// IsFeedContentType reports whether the content type of a link's target or of a response is that of
-// a feed: RSS, Atom or JSON Feed. It excludes application/json, because many other alternate forms
-// of pages have that type.
-func IsFeedContentType(contentType string) bool {
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	mediaType = strings.Trim(mediaType, whitespace)
-	return strings.EqualFold(mediaType, "application/rss+xml") ||
-		strings.EqualFold(mediaType, "application/atom+xml") ||
-		strings.EqualFold(mediaType, "application/feed+json")
-}
-
-// parseRel returns the NoFollowRels in the rel attribute of an anchor.
-func parseRel(raw []byte) (rel NoFollowRels) {
-	for token := range bytes.FieldsSeq(unescape(raw)) {
-		switch {
-		case equalFold(token, "nofollow"):
-			rel |= NoFollow
-		case equalFold(token, "ugc"):
-			rel |= UGC
-		case equalFold(token, "sponsored"):
-			rel |= Sponsored
+		text := p.readRawText(elementNames[e])
+		if e == style && p.scanner.IncludeResources {
+			p.addStyleResources(text)
 		}
 	}
-	return rel
 }
 
 // handleMeta processes a meta element, and reports whether the page must be read again.

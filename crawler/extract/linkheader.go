@@ -36,8 +36,8 @@ func (p *pageParser) addLinkHeader(s []byte) {
 		}
 		var params linkHeaderParams
 		params, s = readLinkParams(rest)
-		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.resolvesToPageURL(params.anchor) {
-			p.addLinkKeepingFirstCanonical(kind, target)
+		if p.resolvesToPageURL(params.anchor) {
+			p.addRelatedLink(target, params.linkRelations)
 		}
 	}
 }
@@ -49,7 +49,10 @@ func (p *pageParser) resolvesToPageURL(anchor []byte) bool {
 }
 
 // linkHeaderParams has the parameters of a link that affect the result; nil if absent.
-type linkHeaderParams struct{ rel, typ, anchor []byte }
+type linkHeaderParams struct {
+	linkRelations
+	anchor []byte
+}
 
 // readLinkParams reads the parameters of a link, and returns what follows them (RFC 8288 §B.3). Of
 // duplicates the first counts.
@@ -77,6 +80,8 @@ func (p *linkHeaderParams) setKnownIfUnset(name, value []byte) {
 		setIfUnset(&p.rel, value)
 	case equalFold(name, "type"):
 		setIfUnset(&p.typ, value)
+	case equalFold(name, "as"):
+		setIfUnset(&p.as, value)
 	case equalFold(name, "anchor"):
 		setIfUnset(&p.anchor, value)
 	}

@@ -26,7 +26,7 @@ var headerTests = []struct {
 	{"previous and amphtml", http.Header{"Link": {`</p>; rel=previous, </a>; rel=amphtml`}},
 		[]string{"/p prev", "/a amphtml"}},
 	{"relations that lead nowhere", http.Header{"Link": {`</s.css>; rel=preload; as=style, </s>; rel="alternate stylesheet", </x>`}}, nil},
-	{"the first rel counts", http.Header{"Link": {`</n>; rel=next; rel=canonical, </x>; rel=author; rel=next`}},
+	{"the first rel counts", http.Header{"Link": {`</n>; rel=next; rel=canonical, </x>; rel=search; rel=next`}},
 		[]string{"/n next"}},
 	{"comma and semicolon in quotes", http.Header{"Link": {`</n>; title="a, <b>; c"; rel="next", </p>; rel=prev`}},
 		[]string{"/n next", "/p prev"}},

@@ -61,6 +61,12 @@ func (r *oracle) handleStartTag(z *html.Tokenizer, t html.Token) {
 		r.addMention(t, Embed, "src")
 	case "object":
 		r.addMention(t, Embed, "data")
+	case "blockquote", "q":
+		r.addMention(t, Citation, "cite")
+	case "form":
+		if ref, ok := formTarget(t); ok {
+			r.mentions = append(r.mentions, oracleMention{Form, ref, relOfToken(t)})
+		}
 	case "link":
 		r.handleLinkElement(t)
 	case "base":
@@ -72,6 +78,15 @@ func (r *oracle) handleStartTag(z *html.Tokenizer, t html.Token) {
 			r.readTitle(z)
 		}
 	}
+}
+
+// formTarget returns the action of a form without its query, and false if the form has another method than
+// GET.
+func formTarget(t html.Token) (string, bool) {
+	method, _ := tokenAttr(t, "method")
+	action, ok := tokenAttr(t, "action")
+	action, _, _ = strings.Cut(action, "?")
+	return action, ok && !strings.EqualFold(method, "post") && !strings.EqualFold(method, "dialog")
 }
 
 // readTitle returns the text after the start tag of a title, without consuming it.
@@ -91,9 +106,10 @@ func (r *oracle) handleLinkElement(t html.Token) {
 		token string
 		kind  LinkKind
 	}{{"canonical", Canonical}, {"alternate", alternateKind(t)}, {"next", Next}, {"prev", Prev},
-		{"previous", Prev}, {"amphtml", AMP}}
+		{"previous", Prev}, {"amphtml", AMP}, {"author", Info}, {"help", Info}, {"license", Info}}
 	for _, k := range kinds {
-		if slices.Contains(tokens, k.token) && !slices.Contains(tokens, "stylesheet") {
+		isPage := !slices.Contains(tokens, "stylesheet") && !slices.Contains(tokens, "icon")
+		if slices.Contains(tokens, k.token) && isPage {
 			r.addMention(t, k.kind, "href")
 			return
 		}
@@ -176,6 +192,7 @@ func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) [
 		withoutRel[u] = withoutRel[u] || m.rel == 0
 		links[i].Kind = min(links[i].Kind, m.kind)
 		links[i].IsFeed = links[i].IsFeed || m.kind == Feed
+		links[i].IsImage = links[i].IsImage || m.kind == Image
 		if links[i].Rel |= m.rel; withoutRel[u] {
 			links[i].Rel = 0
 		}
@@ -265,7 +282,9 @@ var oddPages = []string{
 	`<base href="javascript:x"><a href=y>`, `<base href="http://other.example/"><a href=x>`,
 	`<a href=/1 rel="x NoFollow"><a href=/1>`, `<a href=/1 rel=ugc><area href=/1 rel=sponsored>`,
 	`<link rel=canonical href=/c><a href=/c rel=nofollow>`,
-	`<link rel="alternate stylesheet" href=/s>`, `<link rel=next href=/n>`,
+	`<link rel="alternate stylesheet" href=/s>`, `<link rel=next href=/n>`, `<link rel="alternate icon" href=/i>`,
+	`<link rel="license author" href=/l>`, `<q cite=/q>`, `<blockquote CITE=/b>`, `<form action=/f?x#y rel=nofollow>`,
+	`<form method=Post action=/p>`, `<form method=none action="?x=1">`, `<form method=" post" action=/f>`,
 	`<a href=#f><a href=mailto:x@y><a href=JavaScript:x><a href=tel:1><a href=data:,><a href=" /x ">`,
 	`<a href="a:b"><a href="./a:b">`,
 }

@@ -29,6 +29,8 @@ type pageParser struct {
 	foreignElements []foreignElement // open foreign elements, outermost first
 	hasTitle        bool             // a title element has been read
 	hasBase         bool             // a base element has been read
+	hasGETForm      bool             // a form with the method GET has been read
+	hasOtherForm    bool             // a form with another method has been read
 	encodingKnown   bool             // no later declaration can change the encoding
 	queryEncoder    *queryEncoder    // writes the queries of links; nil: they are in UTF-8
 }
@@ -84,6 +86,7 @@ func (p *pageParser) reset() {
 	}
 	clear(s.linkIndexByURL)
 	p.pos, p.hasTitle, p.result, p.linkURLBytes = 0, false, ScanResult{}, 0
+	p.hasGETForm, p.hasOtherForm = false, false
 	p.popForeignElements(0)
 }
 
@@ -95,8 +98,10 @@ func (p *pageParser) walkTags() (restart bool) {
 			return p.applyFallbackEncoding()
 		}
 		e := elementKindByName(name)
-		// Skip tags without meaning for the result, except that foreign content must be tracked.
-		if e == unknownElement || end || e >= img && e <= source && !p.scanner.IncludeImages {
+		// Skip tags without meaning for the result, except that foreign content must be tracked. With
+		// resources, every start tag may have a style.
+		if end || !p.scanner.IncludeResources &&
+			(e == unknownElement || e >= img && e <= source && !p.scanner.IncludeImages) {
 			if !p.readAttributes(nil) {
 				return p.applyFallbackEncoding()
 			}
@@ -106,7 +111,7 @@ func (p *pageParser) walkTags() (restart bool) {
 			continue
 		}
 		// Start tags with meaning: in foreign content, only some have it.
-		p.attrs = attributes{}
+		p.attrs.clear()
 		if !p.readAttributes(&p.attrs) {
 			return p.applyFallbackEncoding()
 		}
@@ -180,15 +185,6 @@ func (p *pageParser) setBase(href []byte) (restart bool) {
 	return len(p.scanner.links) > 0
 }
 
-// addLinkKeepingFirstCanonical adds the link ref, whose references are decoded. The first canonical
-// link becomes the page's canonical URL.
-func (p *pageParser) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
-	u, ok := p.addLink(kind, ref, 0)
-	if ok && kind == Canonical && p.result.CanonicalURL.IsZero() {
-		p.result.CanonicalURL = u
-	}
-}
-
 // addLinkFromAttribute adds the link in an attribute, as written.
 func (p *pageParser) addLinkFromAttribute(kind LinkKind, raw []byte, rel NoFollowRels) {
 	p.addLink(kind, p.unescapedRef(raw), rel)
@@ -246,6 +242,7 @@ func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u dec
 	}
 	p.linkURLBytes = size
 	s.linkIndexByURL[u] = len(s.links)
-	s.links = append(s.links, Link{URL: u, Kind: kind, FollowableKind: kind, Rel: rel, IsFeed: kind == Feed})
+	s.links = append(s.links, Link{URL: u, Kind: kind, FollowableKind: kind, Rel: rel, IsFeed: kind == Feed,
+		IsImage: kind == Image, IsResource: kind == Resource})
 	return u, true
 }

@@ -30,6 +30,9 @@ type Link struct {
 	FollowableKind LinkKind
 	Rel            NoFollowRels // all rels of the mentions if every mention has one, else 0
 	IsFeed         bool         // a mention announces the URL as a feed, whatever Kind is
+	// IsImage and IsResource say that a mention makes the URL an image, or another resource, of the page,
+	// whatever Kind is.
+	IsImage, IsResource bool
 }
 
 // NoFollow reports whether the page asks robots not to follow the link: every mention has nofollow,
@@ -49,7 +52,8 @@ const (
 // addMention updates l with another mention of its URL.
 func (l *Link) addMention(kind LinkKind, rel NoFollowRels) {
 	l.Kind = min(l.Kind, kind)
-	l.IsFeed = l.IsFeed || kind == Feed
+	l.IsFeed, l.IsImage = l.IsFeed || kind == Feed, l.IsImage || kind == Image
+	l.IsResource = l.IsResource || kind == Resource
 	switch {
 	case rel == 0 && l.Rel == 0:
 		l.FollowableKind = min(l.FollowableKind, kind)
@@ -71,6 +75,9 @@ const (
 	IFrame                    // iframe
 	Embed                     // embed, and object data, of pages, PDF files and the like
 	Refresh                   // meta http-equiv=refresh
+	Form                      // action and formaction of a form with the method GET, without query
+	Citation                  // cite of a blockquote or q
+	Info                      // link rel=author, help, license, privacy-policy or terms-of-service
 	Next                      // link rel=next
 	Prev                      // link rel=prev
 	Canonical                 // link rel=canonical
@@ -78,12 +85,13 @@ const (
 	Feed                      // link rel=alternate of an RSS or Atom feed
 	AMP                       // link rel=amphtml: the page in AMP
 	Image                     // img, and source of a picture, src and srcset; only with Scanner.IncludeImages
+	Resource                  // what a browser needs to show the page; only with Scanner.IncludeResources
 )
 
 // String returns the name of the element or relation.
 func (k LinkKind) String() string {
-	names := [...]string{"a", "area", "frame", "iframe", "embed", "refresh", "next", "prev", "canonical",
-		"alternate", "feed", "amphtml", "img"}
+	names := [...]string{"a", "area", "frame", "iframe", "embed", "refresh", "form", "cite", "link", "next",
+		"prev", "canonical", "alternate", "feed", "amphtml", "img", "resource"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -113,6 +121,8 @@ const (
 type Scanner struct {
 	MaxLinks      int  // links taken from one page, with 512 bytes each on average; 0: DefaultMaxLinks
 	IncludeImages bool // images count as links
+	// IncludeResources says that styles, scripts, fonts, images, media and icons count as links.
+	IncludeResources bool
 
 	linkBuf        []byte              // the link being read, with references decoded; reused
 	links          []Link              // of the current page
@@ -146,5 +156,8 @@ func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *S
 func (s *Scanner) newPageParser(home decorum.URL) *pageParser {
 	p := &pageParser{scanner: s, pageURL: home, baseURL: home, maxLinks: cmp.Or(max(s.MaxLinks, 0), DefaultMaxLinks)}
 	p.maxTotalURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)
+	if s.IncludeResources {
+		p.attrs.resource = new(resourceAttributes)
+	}
 	return p
 }

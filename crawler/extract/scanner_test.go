@@ -36,7 +36,21 @@ var linkTests = []struct {
 		<a href=/a></a><area href=/m><iframe src=/i></iframe><meta http-equiv=Refresh content="5; URL='/r'">
 		<frameset><frame src=/f></frameset><link rel=amphtml href=/amp><img src=/img srcset=/set><form action=/form>`,
 		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe",
-			"/r refresh", "/f frame", "/amp amphtml"}},
+			"/r refresh", "/f frame", "/amp amphtml", "/form form"}},
+	{"forms", `<form action="/1?a=b#c"></form><form action=/2 METHOD=POST></form><form action=/3 method=dialog></form>
+		<form action=""></form><form action="?x"></form><form action=/4 method=unknown rel=nofollow></form>`,
+		[]string{"/1 form", "/4 form nofollow"}},
+	{"formaction", `<form><button formaction=/1?x></button><input type=submit formaction=/2>
+		<button formaction=/no formmethod=post></button></form>`, []string{"/1 form", "/2 form"}},
+	{"formaction of a form that posts", `<form method=post><button formaction=/no></button>
+		<button formaction=/1 formmethod=GET></button></form><form><button formaction=/no></button></form>`,
+		[]string{"/1 form"}},
+	{"formaction without a form", `<button formaction=/no></button>`, nil},
+	{"citations", `<blockquote cite=/1></blockquote><q cite="/2">x</q><p cite=/no>`, []string{"/1 cite", "/2 cite"}},
+	{"links for information", `<link rel=author href=/1><link rel="HELP x" href=/2><link rel=license href=/3>
+		<link rel=privacy-policy href=/4><link rel=terms-of-service href=/5><link rel=search href=/no>`,
+		[]string{"/1 link", "/2 link", "/3 link", "/4 link", "/5 link"}},
+	{"an alternate icon is not a page", `<link rel="alternate icon" href=/no>`, nil},
 	{"previous is prev", `<link rel=previous href=/p>`, []string{"/p prev"}},
 	{"links of an svg", `<svg><a href=/1><a xlink:href=/2><a href=/3 xlink:href=/4><link rel=next href=/5></svg><a xlink:href=/6>`, []string{"/1 a", "/2 a", "/3 a"}},
 	{"relative to the page", `<a href=x><a href=../y><a href=?q><a href=//other.example/z>`,

@@ -183,48 +183,6 @@ func readAttributeValue(b []byte, p int) (value []byte, next int) {
 	return b[start:p], p
 }
 
-// attributes has the values of the attributes that affect the result, as written; nil if absent.
-type attributes struct {
-	href, src, srcset, xlinkHref, rel, typ, nameValue, content, charset, httpEquiv, data, srcdoc []byte
-}
-
-// setIfKnown sets the field for the attribute called name, if there is one. Of duplicates the first
-// counts.
-func (a *attributes) setIfKnown(name, value []byte) {
-	switch {
-	case equalFold(name, "href"):
-		setIfUnset(&a.href, value)
-	case equalFold(name, "rel"):
-		setIfUnset(&a.rel, value)
-	case equalFold(name, "src"):
-		setIfUnset(&a.src, value)
-	case equalFold(name, "name"):
-		setIfUnset(&a.nameValue, value)
-	case equalFold(name, "content"):
-		setIfUnset(&a.content, value)
-	case equalFold(name, "type"):
-		setIfUnset(&a.typ, value)
-	case equalFold(name, "srcset"):
-		setIfUnset(&a.srcset, value)
-	case equalFold(name, "xlink:href"):
-		setIfUnset(&a.xlinkHref, value)
-	case equalFold(name, "charset"):
-		setIfUnset(&a.charset, value)
-	case equalFold(name, "http-equiv"):
-		setIfUnset(&a.httpEquiv, value)
-	case equalFold(name, "data"):
-		setIfUnset(&a.data, value)
-	case equalFold(name, "srcdoc"):
-		setIfUnset(&a.srcdoc, value)
-	}
-}
-
-func setIfUnset(dst *[]byte, value []byte) {
-	if *dst == nil {
-		*dst = value
-	}
-}
-
 // readRawText returns the content of an element whose content is text, and moves to its end tag, or
 // to the end of the page.
 func (t *tokenizer) readRawText(element string) []byte {
