@@ -167,6 +167,7 @@ func (r *contentAnalyzer) getScanner() *extract.Scanner {
 	if !ok {
 		s = new(extract.Scanner)
 	}
-	s.MaxLinks, s.IncludeImages = r.settings.MaxLinks, r.settings.FollowedLinkKinds.Images
+	follow := r.settings.FollowedLinkKinds
+	s.MaxLinks, s.IncludeImages, s.IncludeResources = r.settings.MaxLinks, follow.Images, follow.Resources
 	return s
 }

@@ -154,9 +154,10 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 
 // WantsContentType reports whether a Fetcher reads a body of this content type, where types are the
 // types wanted of pages; with no types it wants all. robots.txt, sitemaps, feeds and bodies without
-// a content type are always read.
+// a content type are always read; so are resources and, in a crawl that visits them, bodies of their types.
 func (t Ticket) WantsContentType(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || !t.Kind().IsPage() || t.wantsFeedOrSitemapType(contentType) {
+	if len(types) == 0 || contentType == "" || !t.Kind().IsPage() || t.wantsFeedOrSitemapType(contentType) ||
+		t.wantsResourceType(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

@@ -20,11 +20,14 @@ type FollowedLinkKinds struct {
 	NoFeeds     bool // visit no announced feed, and read no feed's entries
 	NoCanonical bool
 	Images      bool // follow images, too: img, srcset and picture
+	// Resources says to visit what a browser needs to show the pages, too: styles, scripts, fonts, images
+	// and media, and what the styles name. They lead to no pages.
+	Resources bool
 }
 
 // includesKind reports whether links of kind k are followed.
 func (f FollowedLinkKinds) includesKind(k extract.LinkKind) bool {
-	return k < extract.Canonical && !f.NoLinks || k == extract.Image && f.Images
+	return k < extract.Canonical && !f.NoLinks || k == extract.Image && f.Images && !f.Resources
 }
 
 // LinksToFollow is the Handler of a crawl without callbacks. For a page answered with 2xx it
@@ -39,6 +42,9 @@ func (c *Crawler) LinksToFollow(ctx context.Context, v *Visit) ([]LinkToVisit, e
 func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, error) {
 	if !v.OK() {
 		return nil, nil
+	}
+	if v.Lease.Source == storage.SourceResource { // only a style sheet leads to more
+		return p.resourcesOfStyleSheet(v), nil
 	}
 	// Find the links, and which of them the crawl follows.
 	page, found := v.PageScanResult(), linksInHeaderAndPage(v)
@@ -70,7 +76,9 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 	if noLinks {
 		return nil, nil
 	}
-	return append(links, p.extractFeedLinks(v)...), nil
+	links = append(links, p.extractFeedLinks(v)...)
+	links = append(links, p.resourcesOfPage(v, found)...)
+	return append(links, p.resourcesOfStyleSheet(v)...), nil
 }
 
 // linksInHeaderAndPage returns the links in the header of the answer, then those in the page.

@@ -129,7 +129,7 @@ func newAck(l storage.Lease, r leaseOutcome) storage.Ack {
 		l.FailedAttempts++
 	case r.outcome == storage.RevisitAt:
 		l.FailedAttempts, l.VisitHistorySummary = 0, r.history
-		if l.Source != storage.SourcePrerequisite && !isFeed(l) {
+		if l.Source != storage.SourcePrerequisite && l.Source != storage.SourceResource && !isFeed(l) {
 			l.Source = storage.SourceRevisit
 		}
 	}

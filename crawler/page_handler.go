@@ -136,13 +136,16 @@ func (p *pageHandler) handlePanic(recovered any, u decorum.URL) error {
 // of a redirect.
 func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visit, links []LinkToVisit) error {
 	var entries []storage.Entry
-	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
+	found := storage.Entry{Referrer: v.URL().String()}
 	for _, l := range links {
 		if l.Request == nil && p.frontier.WasRecentlyOffered(l.URL) { // as are most links of a site
 			continue
 		}
 		found.URL, found.CallbackData, found.Source, found.Request =
 			l.URL, l.CallbackData, l.discoverySource(), l.Request
+		if found.Depth = v.Lease.Depth + 1; l.isResource {
+			found.Depth = v.Lease.Depth // it is part of its page
+		}
 		if err := found.Validate(); err != nil {
 			p.log.Warn("a handler returned an invalid link", "page", v.URL(), "error", err)
 			continue
@@ -177,10 +180,12 @@ func (p *pageHandler) discoverLinks(ctx context.Context, v *Visit, entries []sto
 }
 
 // countDuplicateOrNonCanonical counts v if its page names another canonical URL, or has the body of
-// another page. It counts each page on its first visit only, and no page whose content is withheld.
+// another page. It counts each page on its first visit only, no resource, and no page whose content is
+// withheld.
 // It sets v.isDuplicateOnHost.
 func (p *pageHandler) countDuplicateOrNonCanonical(ctx context.Context, v *Visit) error {
-	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.contentWithheld {
+	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.contentWithheld ||
+		v.Lease.Source == storage.SourceResource {
 		return nil
 	}
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && p.cleaner.cleanURL(to) != v.Lease.URL {

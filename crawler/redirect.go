@@ -105,8 +105,11 @@ func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		SeedOrigin: v.Lease.SeedOrigin,
 		Referrer:   v.URL().String(), CallbackData: v.Lease.CallbackData}
-	if isFeed(v.Lease) {
+	switch {
+	case isFeed(v.Lease):
 		e.Source = storage.SourceFeed
+	case v.Lease.Source == storage.SourceResource:
+		e.Source = storage.SourceResource // it stays one
 	}
 	return e
 }

@@ -104,6 +104,13 @@ func (t Ticket) wantsFeedOrSitemapType(contentType string) bool {
 		isSitemapType(contentType) && pages.mayReadSeedSitemap(t.data.lease, contentType)
 }
 
+// wantsResourceType reports whether the visit is to a resource of a page, or the answer has the type of one
+// in a crawl that visits them: another page may need what one page links to.
+func (t Ticket) wantsResourceType(contentType string) bool {
+	return t.Lease().Source == storage.SourceResource || t.data != nil && t.data.crawler != nil &&
+		t.data.crawler.Settings.FollowedLinkKinds.Resources && isResourceType(contentType)
+}
+
 // Lease returns the lease that the visit is made for: the URL as queued, with its Depth and
 // CallbackData. It is zero for a ticket made outside a crawl.
 func (t Ticket) Lease() storage.Lease { return t.state().lease }

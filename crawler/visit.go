@@ -187,11 +187,15 @@ type LinkToVisit struct {
 	Request      *storage.NonGETRequest // method, header and body; nil for GET
 
 	isFeedOrFeedEntry bool // a feed lists the URL, or a page announces it as a feed
+	isResource        bool // a page, or its style sheet, needs the URL to be shown
 }
 
 func (l LinkToVisit) discoverySource() storage.Source {
-	if l.isFeedOrFeedEntry {
+	switch {
+	case l.isFeedOrFeedEntry:
 		return storage.SourceFeed
+	case l.isResource:
+		return storage.SourceResource
 	}
 	return storage.SourceLink
 }

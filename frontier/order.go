@@ -7,9 +7,9 @@ import (
 )
 
 // AssignDefaultOrder is the default of Config.AssignOrder. Within an origin, seeds go first, then
-// URLs of sitemaps by their priority (URLs of feeds as if theirs were 0.5), then links by depth.
-// The target of a redirect keeps the order of its source, and prerequisites keep the order they
-// were queued with.
+// URLs of sitemaps by their priority (URLs of feeds as if theirs were 0.5), then links by depth. A
+// resource has the depth of its page, so it goes before the links of that page. The target of a
+// redirect keeps the order of its source, and prerequisites keep the order they were queued with.
 func AssignDefaultOrder(e *storage.Entry) {
 	switch e.Source {
 	case storage.SourceSeed:
@@ -18,7 +18,7 @@ func AssignDefaultOrder(e *storage.Entry) {
 		e.PriorityClass, e.PriorityRank = storage.ClassNormal, min(e.PriorityRank, lowestPriorityRank)
 	case storage.SourceFeed:
 		e.PriorityClass, e.PriorityRank = storage.ClassNormal, PriorityRank(0.5)
-	case storage.SourceLink:
+	case storage.SourceLink, storage.SourceResource:
 		e.PriorityClass, e.PriorityRank = storage.ClassNormal, depthRank(e.Depth)
 	}
 }

@@ -70,9 +70,11 @@ const (
 	// SourcePrerequisite marks a URL that the crawl itself needs: a sitemap, a robots.txt that is
 	// fetched again or, with RobotsFor set, a redirect of a robots.txt. It is not a page.
 	SourcePrerequisite
+	// SourceResource marks what a browser needs to show a page: a style, script, font, image or the like.
+	SourceResource
 )
 
-var sourceNames = [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
+var sourceNames = [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots", "resource"}
 
 // String returns the name of the source, "unknown" if it has none.
 func (s Source) String() string {

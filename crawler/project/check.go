@@ -167,12 +167,17 @@ func checkPatterns(field string, patterns []string, budget *regexpBudget, found 
 	return true
 }
 
-// checkDiscoverySettings refuses discover.images beside a handler: its callbacks alone choose the
-// URLs to follow, so the setting would have no effect.
+// checkDiscoverySettings refuses discover.images and discover.resources beside a handler: its callbacks
+// alone choose the URLs to follow, so the settings would have no effect.
 func checkDiscoverySettings(p *Project, found *problemCollector) {
-	if p.Discover.Images && p.Handler != "" {
-		found.add("discover.images",
-			"the callbacks of handler %q choose which URLs to follow; leave one of the two out", p.Handler)
+	for _, field := range []struct {
+		path  string
+		isSet bool
+	}{{"discover.images", p.Discover.Images}, {"discover.resources", p.Discover.Resources}} {
+		if field.isSet && p.Handler != "" {
+			found.add(field.path,
+				"the callbacks of handler %q choose which URLs to follow; leave one of the two out", p.Handler)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ var projectFieldFlags = []projectFieldFlag{
 	{"max-time", "limits.duration", "stop after `TIME`, as 90s or 24h"},
 	{"scope", "scope.within", "how far from the seeds to go: `REACH` is path, origin, host, domain or any"},
 	{"sitemap-xml", "discover.sitemap_xml", "try /sitemap.xml where robots.txt names no sitemap (default true)"},
+	{"resources", "discover.resources", "visit the styles, scripts, fonts, images and media of pages, too"},
 	{"delay", "politeness.delay", "shortest pause between two visits to a host, as 500ms or 10s"},
 	{"workers", "limits.workers", "simultaneous visits, over all hosts"},
 	{"concurrency", "politeness.concurrency", "simultaneous visits to one host"},

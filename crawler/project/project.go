@@ -204,7 +204,10 @@ type DiscoverySettings struct {
 	Feeds         bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and the URLs in them
 	Canonical     bool `yaml:"canonical"` // the URL that a page names as its canonical one
 	Images        bool `yaml:"images"`    // images of pages; fetch.content_types says which bodies are read
-	MaxLinks      int  `yaml:"max_links"` // URLs from one page or feed
+	// styles, scripts, fonts, images, media and icons of pages, and what the styles name, within the scope;
+	// their bodies are read whatever fetch.content_types says
+	Resources bool `yaml:"resources"`
+	MaxLinks  int  `yaml:"max_links"` // URLs from one page or feed
 	// MaxSitemapsPerHost is how many sitemaps one run visits for the robots.txt of a host, including
 	// those that sitemap indexes list.
 	MaxSitemapsPerHost int `yaml:"max_sitemaps"`

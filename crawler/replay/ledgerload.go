@@ -89,8 +89,11 @@ func (p *LedgerReplayer) discoverLedgerLinksIfHeaderOnly(v *crawler.Visit) error
 		if err = errors.Join(err, noSource); err != nil {
 			return err
 		}
-		entries = append(entries, storage.Entry{URL: u, Source: source, Depth: v.Lease.Depth + 1,
-			Referrer: v.URL().String()})
+		e := storage.Entry{URL: u, Source: source, Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
+		if source == storage.SourceResource {
+			e.Depth = v.Lease.Depth
+		}
+		entries = append(entries, e)
 	}
 	_, err := p.crawler.Frontier.Discover(context.Background(), entries...)
 	return err

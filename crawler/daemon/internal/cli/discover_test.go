@@ -202,6 +202,37 @@ func TestImagesOverSockets(t *testing.T) {
 	}
 }
 
+// TestResourcesOverSockets checks that a crawl with --resources, and a project that says so, reads the
+// bodies of resources, whatever their type, also of those that a page links to, and says what they are.
+func TestResourcesOverSockets(t *testing.T) {
+	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML(`<link rel=stylesheet href=/1.css><a href=/2.png><img src=/2.png></a>`)),
+		"/1.css": crawltest.StaticPage(crawltest.ResponseOfType("text/css; charset=utf-8", "a{b:url(/font)}")),
+		"/font":  crawltest.StaticPage(crawltest.ResponseOfType("application/octet-stream", "a font"))},
+		Fallback: crawltest.StaticPage(crawltest.ResponseOfType("image/png", "\x89PNG"))}
+	for _, test := range []struct{ field, flag, want string }{
+		{"", "", "/ seed 68, /2.png link 0"},
+		{"resources: true", "", "/ seed 68, /1.css resource 15, /2.png link 4, /font resource 6"},
+		{"resources: true, links: false", "", "/ seed 68, /1.css resource 15, /2.png resource 4, /font resource 6"},
+		{"", "--resources", "/ seed 68, /1.css resource 15, /2.png link 4, /font resource 6"},
+		{"resources: true", "--resources=false", "/ seed 68, /2.png link 0"},
+		{"", "--resources --max-depth=0", "/ seed 68, /1.css resource 15, /2.png resource 4, /font resource 6"},
+	} {
+		v := daemontest.NewWebFixture(t, site)
+		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\ndiscover: {"+test.field+"}\n")
+		args := append([]string{"-c", file}, strings.Fields(test.flag)...)
+		runCommand(t, v.CrawlArgs(append(args, "http://gallery.example/")...)...).want(t, command.ExitDone)
+		var got []string
+		for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
+			got = append(got, fmt.Sprintf("%s %s %d", strings.TrimPrefix(r.URL, "http://gallery.example"), r.URLSource, r.Bytes))
+		}
+		slices.Sort(got)
+		if s := strings.Join(got, ", "); s != test.want {
+			t.Errorf("%q: visited %s, want %s", test, s, test.want)
+		}
+	}
+}
+
 // TestSitemapBody checks that the limit on sitemap bodies is independent of the limit on page bodies.
 func TestSitemapBody(t *testing.T) {
 	site := sitemapSite("map.test", "Sitemap: http://map.test/map.xml\n",

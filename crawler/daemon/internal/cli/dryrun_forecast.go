@@ -321,7 +321,8 @@ var endReasonTexts = map[forecast.EndReason]string{
 // mayFindMorePages reports whether pages of a crawl of p may lead to pages that no sitemap lists.
 func mayFindMorePages(p project.Project) bool {
 	d := p.Discover
-	return p.Handler != "" || p.Scope.MaxDepth > 0 && (d.Links || d.Feeds || d.Canonical || d.Images)
+	return p.Handler != "" || d.Resources ||
+		p.Scope.MaxDepth > 0 && (d.Links || d.Feeds || d.Canonical || d.Images)
 }
 
 // mayReachLimitEarlier reports whether pages that no sitemap lists may exhaust limits.pages or limits.bytes of

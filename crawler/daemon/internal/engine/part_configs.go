@@ -56,6 +56,7 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 			NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "",
 			NoCanonical: !p.Discover.Canonical,
 			Images:      p.Discover.Images,
+			Resources:   p.Discover.Resources,
 		},
 		Revisit: frontier.RevisitPolicy{
 			Mode: mode, Interval: time.Duration(p.Revisit.Interval),

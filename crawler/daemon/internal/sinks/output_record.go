@@ -38,7 +38,7 @@ type OutputRecord struct {
 	Depth int `json:"depth"`
 	// Referrer is the page that led to the URL.
 	Referrer string `json:"referrer"`
-	// URLSource is how the URL was found: seed, link, redirect, sitemap, feed or revisit.
+	// URLSource is how the URL was found: seed, link, redirect, sitemap, feed, resource or revisit.
 	URLSource string `json:"source"`
 	// Title is the title of an HTML page.
 	Title string `json:"title"`
