@@ -168,6 +168,7 @@ func (r *contentAnalyzer) getScanner() *extract.Scanner {
 		s = new(extract.Scanner)
 	}
 	follow := r.settings.FollowedLinkKinds
-	s.MaxLinks, s.IncludeImages, s.IncludeResources = r.settings.MaxLinks, follow.Images, follow.Resources
+	s.MaxLinks, s.IncludeForms = r.settings.MaxLinks, follow.Forms
+	s.IncludeImages, s.IncludeResources = follow.Images, follow.Resources
 	return s
 }

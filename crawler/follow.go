@@ -20,6 +20,9 @@ type FollowedLinkKinds struct {
 	NoFeeds     bool // visit no announced feed, and read no feed's entries
 	NoCanonical bool
 	Images      bool // follow images, too: img, srcset and picture
+	// Forms says to follow the actions of forms with the method GET, too, without their queries. A request
+	// may have effects on the server: a search, a log-out.
+	Forms bool
 	// Resources says to visit what a browser needs to show the pages, too: styles, scripts, fonts, images
 	// and media, and what the styles name. They lead to no pages.
 	Resources bool

@@ -161,3 +161,26 @@ func TestNoFollow(t *testing.T) {
 		})
 	}
 }
+
+// TestForms: a crawl requests the action of a form only with Forms set, and never that of one that posts.
+func TestForms(t *testing.T) {
+	const page = `<form action="/search?all"><button formaction=/logout></button></form><form action=/buy method=post></form>`
+	for _, test := range []struct {
+		follow crawler.FollowedLinkKinds
+		want   []string
+	}{
+		{crawler.FollowedLinkKinds{}, []string{"/"}},
+		{crawler.FollowedLinkKinds{Resources: true}, []string{"/"}},
+		{crawler.FollowedLinkKinds{Forms: true}, []string{"/", "/search", "/logout"}},
+		{crawler.FollowedLinkKinds{Forms: true, NoLinks: true}, []string{"/"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(crawltest.Site{Host: "a.test",
+				Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page))}})
+			c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+			c.Settings.FollowedLinkKinds = test.follow
+			runCrawl(t, c)
+			wantLines(t, requestedPages(web), test.want...)
+		})
+	}
+}

@@ -20,8 +20,8 @@
 //   - In XHTML, a self-closing script, style or title is empty, and CDATA sections are text anywhere.
 //
 // Begin reading at Scanner.ScanPage. A Scanner reads one page after the other; its fields say whether
-// images and other resources count as links, and how many links it takes. Its ScanResult has the links
-// in the order of the page, each with the kind of element that mentions it. Scanner.ScanHeaderLinks
+// forms, images and other resources count as links, and how many links it takes. Its ScanResult has the
+// links in the order of the page, each with the kind of element that mentions it. Scanner.ScanHeaderLinks
 // reads the header fields Link and Refresh, and Scanner.ScanStyleSheet reads a style sheet.
 // ScanResult.RobotsDirectivesFor combines X-Robots-Tag with the page's meta elements.
 // IsFeedContentType recognises a feed by its content type.

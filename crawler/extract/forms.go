@@ -23,9 +23,12 @@ func (p *pageParser) addFormAction() {
 	p.addFormTarget(a.formAction)
 }
 
-// addFormTarget adds the target of a form, as written. Its query does not count: a browser that submits the
-// form writes the fields in its place.
+// addFormTarget adds the target of a form, as written, if forms count. Its query does not: a browser that
+// submits the form writes the fields in its place.
 func (p *pageParser) addFormTarget(raw []byte) {
+	if !p.scanner.IncludeForms {
+		return
+	}
 	ref, _, _ := bytes.Cut(p.unescapedRef(raw), []byte("?"))
 	p.addLink(Form, ref, parseRel(p.attrs.rel))
 }

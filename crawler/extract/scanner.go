@@ -75,7 +75,7 @@ const (
 	IFrame                    // iframe
 	Embed                     // embed, and object data, of pages, PDF files and the like
 	Refresh                   // meta http-equiv=refresh
-	Form                      // action and formaction of a form with the method GET, without query
+	Form                      // form action and formaction, GET only, no query; only with Scanner.IncludeForms
 	Citation                  // cite of a blockquote or q
 	Info                      // link rel=author, help, license, privacy-policy or terms-of-service
 	Next                      // link rel=next
@@ -121,6 +121,7 @@ const (
 type Scanner struct {
 	MaxLinks      int  // links taken from one page, with 512 bytes each on average; 0: DefaultMaxLinks
 	IncludeImages bool // images count as links
+	IncludeForms  bool // the actions of forms with the method GET count as links, without their queries
 	// IncludeResources says that styles, scripts, fonts, images, media and icons count as links.
 	IncludeResources bool
 

@@ -36,16 +36,7 @@ var linkTests = []struct {
 		<a href=/a></a><area href=/m><iframe src=/i></iframe><meta http-equiv=Refresh content="5; URL='/r'">
 		<frameset><frame src=/f></frameset><link rel=amphtml href=/amp><img src=/img srcset=/set><form action=/form>`,
 		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe",
-			"/r refresh", "/f frame", "/amp amphtml", "/form form"}},
-	{"forms", `<form action="/1?a=b#c"></form><form action=/2 METHOD=POST></form><form action=/3 method=dialog></form>
-		<form action=""></form><form action="?x"></form><form action=/4 method=unknown rel=nofollow></form>`,
-		[]string{"/1 form", "/4 form nofollow"}},
-	{"formaction", `<form><button formaction=/1?x></button><input type=submit formaction=/2>
-		<button formaction=/no formmethod=post></button></form>`, []string{"/1 form", "/2 form"}},
-	{"formaction of a form that posts", `<form method=post><button formaction=/no></button>
-		<button formaction=/1 formmethod=GET></button></form><form><button formaction=/no></button></form>`,
-		[]string{"/1 form"}},
-	{"formaction without a form", `<button formaction=/no></button>`, nil},
+			"/r refresh", "/f frame", "/amp amphtml"}},
 	{"citations", `<blockquote cite=/1></blockquote><q cite="/2">x</q><p cite=/no>`, []string{"/1 cite", "/2 cite"}},
 	{"links for information", `<link rel=author href=/1><link rel="HELP x" href=/2><link rel=license href=/3>
 		<link rel=privacy-policy href=/4><link rel=terms-of-service href=/5><link rel=search href=/no>`,
@@ -186,6 +177,38 @@ func TestLongBase(t *testing.T) {
 	short := (&Scanner{MaxLinks: 2}).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if len(short.Links) != 2 {
 		t.Errorf("%d links, want 2: few may be long", len(short.Links))
+	}
+}
+
+var formTests = []struct {
+	name, page string
+	want       []string
+}{
+	{"forms", `<form action="/1?a=b#c"></form><form action=/2 METHOD=POST></form><form action=/3 method=dialog></form>
+		<form action=""></form><form action="?x"></form><form action=/4 method=unknown rel=nofollow></form>`,
+		[]string{"/1 form", "/4 form nofollow"}},
+	{"formaction", `<form><button formaction=/1?x></button><input type=submit formaction=/2>
+		<button formaction=/no formmethod=post></button></form>`, []string{"/1 form", "/2 form"}},
+	{"formaction of a form that posts", `<form method=post><button formaction=/no></button>
+		<button formaction=/1 formmethod=GET></button></form><form><button formaction=/no></button></form>`,
+		[]string{"/1 form"}},
+	{"formaction without a form", `<button formaction=/no></button>`, nil},
+}
+
+// TestForms: the actions of forms that submit by GET are links, if the caller asks for them.
+func TestForms(t *testing.T) {
+	for _, test := range formTests {
+		t.Run(test.name, func(t *testing.T) {
+			home := mustParse(t, "http://example.com/dir/page")
+			s := Scanner{IncludeForms: true}
+			if got := linkStrings(s.ScanPage([]byte(test.page), "text/html", home)); !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+			s.IncludeForms = false
+			if got := linkStrings(s.ScanPage([]byte(test.page), "text/html", home)); len(got) > 0 {
+				t.Errorf("without IncludeForms: %q", got)
+			}
+		})
 	}
 }
 
@@ -429,6 +452,7 @@ func TestLinear(t *testing.T) {
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
 		(&Scanner{IncludeImages: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
+		(&Scanner{IncludeForms: true, IncludeResources: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
 		new(Scanner).ScanHeaderLinks(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
 	}
 }

@@ -167,13 +167,14 @@ func checkPatterns(field string, patterns []string, budget *regexpBudget, found 
 	return true
 }
 
-// checkDiscoverySettings refuses discover.images and discover.resources beside a handler: its callbacks
-// alone choose the URLs to follow, so the settings would have no effect.
+// checkDiscoverySettings refuses discover.images, forms and resources beside a handler: its callbacks alone
+// choose the URLs to follow, so the settings would have no effect.
 func checkDiscoverySettings(p *Project, found *problemCollector) {
 	for _, field := range []struct {
 		path  string
 		isSet bool
-	}{{"discover.images", p.Discover.Images}, {"discover.resources", p.Discover.Resources}} {
+	}{{"discover.images", p.Discover.Images}, {"discover.forms", p.Discover.Forms},
+		{"discover.resources", p.Discover.Resources}} {
 		if field.isSet && p.Handler != "" {
 			found.add(field.path,
 				"the callbacks of handler %q choose which URLs to follow; leave one of the two out", p.Handler)

@@ -204,6 +204,9 @@ type DiscoverySettings struct {
 	Feeds         bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and the URLs in them
 	Canonical     bool `yaml:"canonical"` // the URL that a page names as its canonical one
 	Images        bool `yaml:"images"`    // images of pages; fetch.content_types says which bodies are read
+	// the actions of forms with the method GET, without their queries: such a request may have effects, as a
+	// search or a log-out; without links, it has no effect
+	Forms bool `yaml:"forms"`
 	// styles, scripts, fonts, images, media and icons of pages, and what the styles name, within the scope;
 	// their bodies are read whatever fetch.content_types says
 	Resources bool `yaml:"resources"`

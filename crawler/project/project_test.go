@@ -256,6 +256,10 @@ p.yaml:3:27: fetch.max_sitemap_body: 0 is out of range: expected 1 to 1099511627
 p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_sitemaps: 0}
     |                          ^`},
+		{"forms beside callbacks", minimalFile + "handler: books\ndiscover: {forms: true}\n", `
+p.yaml:4:19: discover.forms: the callbacks of handler "books" choose which URLs to follow; leave one of the two out
+  4 | discover: {forms: true}
+    |                   ^`},
 		{"resources beside callbacks", minimalFile + "handler: books\ndiscover: {resources: true}\n", `
 p.yaml:4:23: discover.resources: the callbacks of handler "books" choose which URLs to follow; leave one of the two out
   4 | discover: {resources: true}

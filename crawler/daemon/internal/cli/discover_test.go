@@ -206,17 +206,18 @@ func TestImagesOverSockets(t *testing.T) {
 // bodies of resources, whatever their type, also of those that a page links to, and says what they are.
 func TestResourcesOverSockets(t *testing.T) {
 	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.PageFunc{
-		"/":      crawltest.StaticPage(crawltest.HTML(`<link rel=stylesheet href=/1.css><a href=/2.png><img src=/2.png></a>`)),
+		"/":      crawltest.StaticPage(crawltest.HTML(`<link rel=stylesheet href=/1.css><a href=/2.png><img src=/2.png></a><form action=/found>`)),
 		"/1.css": crawltest.StaticPage(crawltest.ResponseOfType("text/css; charset=utf-8", "a{b:url(/font)}")),
 		"/font":  crawltest.StaticPage(crawltest.ResponseOfType("application/octet-stream", "a font"))},
 		Fallback: crawltest.StaticPage(crawltest.ResponseOfType("image/png", "\x89PNG"))}
 	for _, test := range []struct{ field, flag, want string }{
-		{"", "", "/ seed 68, /2.png link 0"},
-		{"resources: true", "", "/ seed 68, /1.css resource 15, /2.png link 4, /font resource 6"},
-		{"resources: true, links: false", "", "/ seed 68, /1.css resource 15, /2.png resource 4, /font resource 6"},
-		{"", "--resources", "/ seed 68, /1.css resource 15, /2.png link 4, /font resource 6"},
-		{"resources: true", "--resources=false", "/ seed 68, /2.png link 0"},
-		{"", "--resources --max-depth=0", "/ seed 68, /1.css resource 15, /2.png resource 4, /font resource 6"},
+		{"", "", "/ seed 88, /2.png link 0"},
+		{"forms: true", "", "/ seed 88, /2.png link 0, /found link 0"},
+		{"resources: true", "", "/ seed 88, /1.css resource 15, /2.png link 4, /font resource 6"},
+		{"resources: true, links: false", "", "/ seed 88, /1.css resource 15, /2.png resource 4, /font resource 6"},
+		{"", "--resources", "/ seed 88, /1.css resource 15, /2.png link 4, /font resource 6"},
+		{"resources: true", "--resources=false", "/ seed 88, /2.png link 0"},
+		{"", "--resources --max-depth=0", "/ seed 88, /1.css resource 15, /2.png resource 4, /font resource 6"},
 	} {
 		v := daemontest.NewWebFixture(t, site)
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\ndiscover: {"+test.field+"}\n")

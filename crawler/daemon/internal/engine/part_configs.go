@@ -55,6 +55,7 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 		FollowedLinkKinds: crawler.FollowedLinkKinds{ // for pages without a handler
 			NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "",
 			NoCanonical: !p.Discover.Canonical,
+			Forms:       p.Discover.Forms,
 			Images:      p.Discover.Images,
 			Resources:   p.Discover.Resources,
 		},
