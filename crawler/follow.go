@@ -110,9 +110,10 @@ func (p *pageHandler) countNoFollowLink(v *Visit, u decorum.URL, isWholePage boo
 	}
 }
 
-// countIfNeedsRendering counts a page without links that its scripts would fill, on its first visit.
+// countIfNeedsRendering counts a page without links that its scripts would fill, on its first visit. Link
+// elements such as that for the author stand in such pages, too.
 func (p *pageHandler) countIfNeedsRendering(v *Visit) {
-	isLink := func(l extract.Link) bool { return l.Kind < extract.Canonical }
+	isLink := func(l extract.Link) bool { return l.Kind < extract.Canonical && l.Kind != extract.Info }
 	page := v.PageScanResult()
 	if page == nil || v.IsRevisit() || slices.ContainsFunc(page.Links, isLink) {
 		return

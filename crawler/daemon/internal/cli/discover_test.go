@@ -113,7 +113,8 @@ func TestDiscover(t *testing.T) {
 // browser. Links out of scope and links that were followed do not count.
 func TestNotFollowed(t *testing.T) {
 	t.Parallel()
-	app := crawltest.HTML("<noscript>Enable JavaScript</noscript><div id=root></div><script src=/app.js></script>")
+	app := crawltest.HTML("<link rel=license href=http://law.example/>" +
+		"<noscript>Enable JavaScript</noscript><div id=root></div><script src=/app.js></script>")
 	v := daemontest.NewWebFixture(t,
 		crawltest.Site{Host: "git.example", Pages: map[string]crawltest.PageFunc{
 			"/": crawltest.StaticPage(crawltest.HTML("<meta name=robots content='index, nofollow'>" +
