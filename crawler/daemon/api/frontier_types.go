@@ -44,7 +44,7 @@ type FrontierURL struct {
 	// NotBefore is the earliest time of its visit; absent: it can be visited when its host is due.
 	NotBefore     time.Time `json:"at,omitzero"`
 	Reason        string    `json:"why,omitempty"`  // why it waits or is parked; in lists only
-	Source        string    `json:"source"`         // seed, link, redirect, sitemap, feed, revisit or robots
+	Source        string    `json:"source"`         // seed, link, redirect, sitemap, feed, resource, revisit or robots
 	PriorityClass uint8     `json:"class"`          // 0 to 3: of the URLs of its origin, lower classes go first
 	PriorityRank  uint16    `json:"rank,omitempty"` // within its class, lower ranks go first
 	Depth         int       `json:"depth"`          // links from a seed
