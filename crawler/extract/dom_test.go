@@ -89,7 +89,7 @@ func mentionsInElement(n *html.Node) (found []oracleMention) {
 		}
 	case n.Data == "link":
 		relations := linkRelations{rel: []byte(get("", "rel")), typ: []byte(get("", "type"))}
-		if kind, ok := relations.kind(); ok && kind != Resource {
+		if kind, ok := relations.kind(); ok && kind < Image {
 			add(kind, get("", "href"), 0)
 		}
 	case n.Data == "meta":

@@ -133,7 +133,7 @@ func (p *pageParser) handleForeignTag(e elementKind) {
 	case math, svg:
 		p.enterForeignRoot(e)
 	default:
-		p.addForeignResources()
+		p.addForeignResources(e)
 	}
 }
 

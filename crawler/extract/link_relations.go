@@ -19,7 +19,7 @@ func (p *pageParser) handleLinkElement() {
 // first canonical link becomes the page's canonical URL.
 func (p *pageParser) addRelatedLink(ref []byte, relations linkRelations) {
 	kind, ok := relations.kind()
-	if !ok || kind == Resource && !p.scanner.IncludeResources {
+	if !ok || (kind == Image || kind == Resource) && !p.scanner.IncludeResources {
 		return
 	}
 	u, ok := p.addLink(kind, ref, 0)
@@ -34,7 +34,8 @@ type linkRelations struct{ rel, typ, as []byte }
 
 // kind returns the kind of the link. It returns false if no relation is of interest.
 func (l linkRelations) kind() (k LinkKind, ok bool) {
-	var canonical, alternate, next, prev, amp, info, stylesheetOrIcon, resource bool
+	var canonical, alternate, next, prev, amp, info, stylesheet, icon, preload bool
+	as := trim(l.as)
 	for token := range bytes.FieldsSeq(l.rel) {
 		is := func(names ...string) bool {
 			return slices.ContainsFunc(names, func(name string) bool { return equalFold(token, name) })
@@ -52,19 +53,23 @@ func (l linkRelations) kind() (k LinkKind, ok bool) {
 			amp = true
 		case is("author", "help", "license", "privacy-policy", "terms-of-service"):
 			info = true
-		case is("stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"):
-			stylesheetOrIcon = true
+		case is("stylesheet"):
+			stylesheet = true
+		case is("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"):
+			icon = true
 		case is("manifest", "modulepreload"):
-			resource = true
+			preload = true
 		case is("preload", "prefetch"):
 			// Without a use, or as a document, this may be the next page.
-			resource = resource || len(trim(l.as)) > 0 && !equalFold(trim(l.as), "document")
+			preload = preload || len(as) > 0 && !equalFold(as, "document")
 		}
 	}
 	switch {
 	// An alternate style sheet or icon is not a page.
-	case stylesheetOrIcon:
+	case stylesheet:
 		return Resource, true
+	case icon:
+		return Image, true
 	case canonical:
 		return Canonical, true
 	case alternate && IsFeedContentType(string(l.typ)):
@@ -79,8 +84,10 @@ func (l linkRelations) kind() (k LinkKind, ok bool) {
 		return AMP, true
 	case info:
 		return Info, true
+	case equalFold(as, "image"):
+		return Image, preload
 	}
-	return Resource, resource
+	return Resource, preload
 }
 
 // IsFeedContentType reports whether the content type of a link's target or of a response is that of

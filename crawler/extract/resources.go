@@ -51,13 +51,17 @@ func (p *pageParser) addResources(e elementKind) {
 
 // addForeignResources adds what the current tag of an element in svg or math refers to, such as the href
 // of an image or a use element.
-func (p *pageParser) addForeignResources() {
+func (p *pageParser) addForeignResources(e elementKind) {
 	a := &p.attrs
 	if a.resource == nil {
 		return
 	}
-	p.addLinkFromAttribute(Resource, a.href, 0)
-	p.addLinkFromAttribute(Resource, a.xlinkHref, 0)
+	kind := Resource
+	if e == image {
+		kind = Image
+	}
+	p.addLinkFromAttribute(kind, a.href, 0)
+	p.addLinkFromAttribute(kind, a.xlinkHref, 0)
 	if len(a.resource.style) > 0 {
 		p.addStyleResources(unescape(a.resource.style))
 	}

@@ -15,8 +15,8 @@ var resourceTests = []struct {
 	{"link elements", `<link rel=stylesheet href=/1><link rel="alternate stylesheet" href=/2><link rel="shortcut icon" href=/3>
 		<link rel=apple-touch-icon href=/4><link rel=manifest href=/5><link rel=modulepreload href=/6><link rel=preload href=/7 as=font>
 		<link rel=prefetch as=script href=/8><link rel=preload as=image href=/9 imagesrcset="/10 1x, /11 2x">`,
-		[]string{"/1 resource", "/2 resource", "/3 resource", "/4 resource", "/5 resource", "/6 resource",
-			"/7 resource", "/8 resource", "/9 resource", "/10 img", "/11 img"}},
+		[]string{"/1 resource", "/2 resource", "/3 img", "/4 img", "/5 resource", "/6 resource",
+			"/7 resource", "/8 resource", "/9 img", "/10 img", "/11 img"}},
 	{"links to pages", `<link rel=prefetch href=/no><link rel=preload as=Document href=/no><link rel=preconnect href=/no>
 		<link rel=dns-prefetch href=//no.example><link rel=next href=/1>`, []string{"/1 next"}},
 	{"scripts", `<script src=/1>"<img src=/no>"</script><script>x</script>`, []string{"/1 resource"}},
@@ -33,7 +33,7 @@ var resourceTests = []struct {
 		[]string{"/1 resource", "/2?a&b resource", "/dir/3 resource", "/4 a", "/5 resource"}},
 	{"svg", `<svg style="fill:url(/1)"><image href=/2 /><use xlink:href="/3#x"/><use href="#y"/><script xlink:href=/4></script>
 		<a href=/5><image xlink:href=/6 style="x:url(/7)"/></a></svg><image src=/8>`,
-		[]string{"/1 resource", "/2 resource", "/3 resource", "/4 resource", "/5 a", "/6 resource",
+		[]string{"/1 resource", "/2 img", "/3 resource", "/4 resource", "/5 a", "/6 img",
 			"/7 resource", "/8 img"}},
 	{"the base", `<img src=x><base href=/b/>`, []string{"/b/x img"}},
 	{"srcdoc", `<iframe srcdoc="<img src=/1><style>a{b:url(/2)}</style>"></iframe>`, []string{"/1 img", "/2 resource"}},

@@ -84,8 +84,8 @@ const (
 	Alternate                 // link rel=alternate: another language or form of the page
 	Feed                      // link rel=alternate of an RSS or Atom feed
 	AMP                       // link rel=amphtml: the page in AMP
-	Image                     // img, and source of a picture, src and srcset; only with Scanner.IncludeImages
-	Resource                  // what a browser needs to show the page; only with Scanner.IncludeResources
+	Image                     // img, and source of a picture; only with Scanner.IncludeImages or IncludeResources
+	Resource                  // what else a browser needs to show the page; only with Scanner.IncludeResources
 )
 
 // String returns the name of the element or relation.
