@@ -50,7 +50,7 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 		return p.resourcesOfStyleSheet(v), nil
 	}
 	// Find the links, and which of them the crawl follows.
-	page, found := v.PageScanResult(), linksInHeaderAndPage(v)
+	page, found, isResource := v.PageScanResult(), linksInHeaderAndPage(v), p.resourceFilter(v)
 	p.countIfNeedsRendering(v)
 	follow, canonical := p.settings.FollowedLinkKinds, v.CanonicalURL()
 	follow.Images = follow.Images && !p.content.forbidsImagesForPurposes(v)
@@ -66,21 +66,25 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 		l := &found[i]
 		switch {
 		case meta && (noLinks || l.NoFollow() || !isFollowed(l, l.FollowableKind)):
-			if isFollowed(l, l.Kind) {
+			if isFollowed(l, l.Kind) && (noLinks || !isResource(l)) {
 				p.countNoFollowLink(v, l.URL, noLinks)
 			}
 		case l.IsFeed && !follow.NoFeeds:
 			links = append(links, LinkToVisit{URL: l.URL,
 				CallbackData: []byte(frontier.AnnouncedFeed), isFeedOrFeedEntry: true})
+			continue
 		case isFollowed(l, l.Kind):
-			links = append(links, LinkToVisit{URL: l.URL})
+			links = append(links, LinkToVisit{URL: l.URL, isAlsoResource: isResource(l)})
+			continue
+		}
+		if isResource(l) {
+			links = append(links, LinkToVisit{URL: l.URL, isResource: true})
 		}
 	}
 	if noLinks {
 		return nil, nil
 	}
 	links = append(links, p.extractFeedLinks(v)...)
-	links = append(links, p.resourcesOfPage(v, found)...)
 	return append(links, p.resourcesOfStyleSheet(v)...), nil
 }
 

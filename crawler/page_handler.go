@@ -152,6 +152,10 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 		}
 		if l.URL.PathAndQuery() != "/robots.txt" { // the gate fetches robots.txt itself, when it is due
 			entries = append(entries, found)
+			if l.isAlsoResource { // offered once more, as its depth may differ
+				found.Source, found.Depth = storage.SourceResource, v.Lease.Depth
+				entries = append(entries, found)
+			}
 		}
 	}
 	if len(entries) > 0 {
@@ -181,8 +185,7 @@ func (p *pageHandler) discoverLinks(ctx context.Context, v *Visit, entries []sto
 
 // countDuplicateOrNonCanonical counts v if its page names another canonical URL, or has the body of
 // another page. It counts each page on its first visit only, no resource, and no page whose content is
-// withheld.
-// It sets v.isDuplicateOnHost.
+// withheld. It sets v.isDuplicateOnHost.
 func (p *pageHandler) countDuplicateOrNonCanonical(ctx context.Context, v *Visit) error {
 	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.contentWithheld ||
 		v.Lease.Source == storage.SourceResource {

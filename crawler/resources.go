@@ -12,21 +12,16 @@ import (
 // of the one before.
 const maxStyleSheetChain = 5
 
-// resourcesOfPage returns the resources among the links found on the page of v, if the crawl visits them.
-// A link may be one and a page as well; then the crawl visits it as whichever it accepts first.
-func (p *pageHandler) resourcesOfPage(v *Visit, found []extract.Link) (links []LinkToVisit) {
+// resourceFilter returns a function that reports whether a link on the page of v is a resource that the
+// crawl visits. Such a link may also lead to a page; then the crawl visits it as whichever it accepts first.
+func (p *pageHandler) resourceFilter(v *Visit) func(*extract.Link) bool {
 	if !p.settings.FollowedLinkKinds.Resources {
-		return nil
+		return func(*extract.Link) bool { return false }
 	}
 	noImages := p.content.forbidsImagesForPurposes(v)
-	for i := range found {
-		l := &found[i]
-		isNoFollow := l.NoFollow() && !p.settings.IgnoreNoFollow
-		if (l.IsResource || l.IsImage && !noImages) && !isNoFollow {
-			links = append(links, LinkToVisit{URL: l.URL, isResource: true})
-		}
+	return func(l *extract.Link) bool {
+		return (l.IsResource || l.IsImage) && !(l.IsImage && noImages) && (p.settings.IgnoreNoFollow || !l.NoFollow())
 	}
-	return links
 }
 
 // resourcesOfStyleSheet returns the resources that the answer to v names, if it is a style sheet and the

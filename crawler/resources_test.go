@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
@@ -109,6 +110,56 @@ func TestResourcesBeforeFurtherPages(t *testing.T) {
 		wantLines(t, requestedPages(web), "/", "/i", "/j", "/1", "/2", "/k")
 		if s := c.Stats(); s.DuplicateBodies != 0 {
 			t.Errorf("%d duplicate bodies, want none: only /2 is a page", s.DuplicateBodies)
+		}
+	})
+}
+
+// TestRevisitedResources: a resource that is visited again is still one: a style sheet leads to what it
+// names by then, and a page leads nowhere.
+func TestRevisitedResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/":     crawltest.StaticPage(crawltest.HTML("<link rel=stylesheet href=/a.css><img src=/page>")),
+			"/page": crawltest.StaticPage(crawltest.HTML("<a href=/no>x</a>")),
+			"/a.css": func(crawltest.PageRequest) crawltest.Response {
+				return crawltest.ResponseOfType("text/css", fmt.Sprintf("a{b:url(/%d)}", time.Since(begin)/day))
+			}},
+			Fallback: crawltest.StaticPage(crawltest.ResponseOfType("image/png", "\x89PNG"))})
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
+		c.Settings.FollowedLinkKinds.Resources = true
+		runFor(t, c, 2*day-time.Hour)
+		slices.Sort(j.lines)
+		wantLines(t, j.lines, "200 resource /0", "200 resource /0", "200 resource /1", "200 resource /a.css",
+			"200 resource /a.css", "200 resource /page", "200 resource /page", "200 revisit /", "200 seed /")
+	})
+}
+
+// TestResourcesWithNoImageAI: a page that says noimageai keeps its images in a crawl for training.
+func TestResourcesWithNoImageAI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML(`<meta name=robots content=noimageai><link rel=icon href=/icon>
+				<link rel=preload as=image href=/preloaded><link rel=preload as=font href=/font><script src=/script></script>
+				<img src=/img style="b:url(/img)"><svg><image href=/in-svg /></svg><video src=/video poster=/poster></video>`))},
+			Fallback: crawltest.StaticPage(crawltest.ResponseOfType("application/octet-stream", "x"))})
+		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/")
+		c.Settings.FollowedLinkKinds.Resources = true
+		runCrawl(t, c)
+		wantLines(t, requestedPages(web), "/.well-known/tdmrep.json", "/", "/font", "/script", "/video")
+	})
+}
+
+// TestLinkedResourceCountsOnce: a URL that a page links to and needs as well is one of its links.
+func TestLinkedResourceCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML("<a href=/1><img src=/1></a><img src=/2>"))}})
+		c, k := newCrawl(t, web, newMemoryStore(), "http://a.test/"), &visitRecorder{}
+		c.PageRecorder, c.Settings.FollowedLinkKinds.Resources = k, true
+		runCrawl(t, c)
+		if v := k.visits["/"]; v == nil || v.LinkCount != 2 {
+			t.Errorf("the page is %+v, want one with 2 links", v)
 		}
 	})
 }

@@ -188,6 +188,7 @@ type LinkToVisit struct {
 
 	isFeedOrFeedEntry bool // a feed lists the URL, or a page announces it as a feed
 	isResource        bool // a page, or its style sheet, needs the URL to be shown
+	isAlsoResource    bool // the page links to the URL, and needs it as well
 }
 
 func (l LinkToVisit) discoverySource() storage.Source {
