@@ -205,3 +205,21 @@ func TestReplayForPurposes(t *testing.T) {
 		})
 	}
 }
+
+// TestReplayResources: a replay gives the resources of a page that it takes from the ledger the depth of
+// that page, as the crawl did.
+func TestReplayResources(t *testing.T) {
+	t.Parallel()
+	home := crawltest.HTML("<link rel=stylesheet href=/a.css><a href=/deep>x</a>")
+	home.Header.Set("X-Robots-Tag", "noai")
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(home),
+		"/a.css": crawltest.StaticPage(crawltest.ResponseOfType("text/css", "a{b:url(/image)}"))},
+		Fallback: crawltest.StaticPage(crawltest.ResponseOfType("image/png", "x"))})
+	project := testfile.Write(t, "p.yaml",
+		fmt.Sprintf("output: {ledger: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
+			"robots: {purpose: [ai-train]}\ndiscover: {resources: true}\nscope: {max_depth: 0}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, command.ExitDone, "pages: 3 (")
+	runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitDone,
+		fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
+}
