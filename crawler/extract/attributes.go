@@ -19,7 +19,8 @@ func (a *attributes) clear() {
 	if resource != nil {
 		*resource = resourceAttributes{}
 	}
-	*a = attributes{resource: resource}
+	*a = attributes{}
+	a.resource = resource
 }
 
 // asValue returns the decoded value of the attribute as, which only resources have.
