@@ -95,12 +95,13 @@ func (k *apiKeySet) nextRotation() <-chan struct{} {
 	return k.changed
 }
 
-// rotate replaces the key that has the name of the key which newKey returns.
+// rotate replaces the key that has the name of the key which newKey returns, also if newKey returns both a
+// key and an error.
 func (k *apiKeySet) rotate(newKey func() (APIKey, error)) error {
 	k.rotation.Lock()
 	defer k.rotation.Unlock()
 	key, err := newKey()
-	if err != nil {
+	if key == (APIKey{}) {
 		return err
 	}
 	k.mu.Lock()
@@ -113,7 +114,7 @@ func (k *apiKeySet) rotate(newKey func() (APIKey, error)) error {
 	k.keys[i] = key
 	close(k.changed)
 	k.changed = make(chan struct{})
-	return nil
+	return err
 }
 
 // A TokenRotation is the result of replacing a token. It does not contain the token, because callers with

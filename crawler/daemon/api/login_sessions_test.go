@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -115,6 +116,22 @@ func TestRotateToken(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A new token that may not be durable is valid, and the caller learns of the failure.
+func TestRotateTokenNotDurable(t *testing.T) {
+	s := newServer(t, &fakeDaemon{}, func(cfg *ServerConfig) {
+		cfg.RotateToken = func(name string) (APIKey, string, error) {
+			return APIKeyFromToken(name, RoleOperate, rotatedToken), "/data/token", errors.New("no sync")
+		}
+	})
+	rotate := testRequest{method: "POST", path: "/api/v1/tokens/operator/rotate"}
+	checkProblem(t, rotate.withToken(operateToken).sendTo(s), http.StatusInternalServerError)
+	get := testRequest{method: "GET", path: "/api/v1/projects"}
+	checkProblem(t, get.withToken(operateToken).sendTo(s), http.StatusUnauthorized)
+	if w := get.withToken(rotatedToken).sendTo(s); w.Code != http.StatusOK {
+		t.Errorf("the token in the file: %d", w.Code)
+	}
 }
 
 func TestLogin(t *testing.T) {

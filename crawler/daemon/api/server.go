@@ -21,7 +21,8 @@ import (
 type ServerConfig struct {
 	APIKeys []APIKey // the keys that callers may present; without one, only public calls are possible
 	// RotateToken durably replaces the token of the key called name. It returns the new key and the file
-	// that holds the token. nil: tokens cannot be replaced.
+	// that holds the token. The key is valid also after an error, unless it is zero: the new token is in
+	// use then, and may not be durable. nil: tokens cannot be replaced.
 	RotateToken    func(name string) (key APIKey, file string, err error)
 	AuditLog       *AuditLog    // records calls that may change something; required for a daemon
 	PageHandler    http.Handler // the pages for browsers, at all paths outside the API; nil: none

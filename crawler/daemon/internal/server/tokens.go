@@ -81,9 +81,12 @@ func readOrCreateToken(file string) (string, error) {
 	return token, nil
 }
 
-// rotateDaemonToken writes a new token to the file called name, which is one of daemonTokens. It returns
-// the key of the token and the path of the file. After an error the old token stays in use.
-func rotateDaemonToken(dir datadir.StateDir, name string) (key api.APIKey, file string, err error) {
+// rotateDaemonToken writes a new token by write, which is datadir.WriteFileAtomic except in tests, to the
+// file called name, which is one of daemonTokens. It returns the key of the token and the path of the file.
+// After an error, the key is that of the token if the file holds it all the same, because then a restart
+// reads it; otherwise the key is zero, and the old token stays in use.
+func rotateDaemonToken(dir datadir.StateDir, name string,
+	write func(name string, text []byte) error) (key api.APIKey, file string, err error) {
 	for _, t := range daemonTokens {
 		if t.file != name {
 			continue
@@ -95,8 +98,12 @@ func rotateDaemonToken(dir datadir.StateDir, name string) (key api.APIKey, file 
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return key, file, fmt.Errorf("the token is not replaced: %w", err)
 		}
-		if err := datadir.WriteFileAtomic(file, []byte(token+"\n")); err != nil {
-			return key, file, fmt.Errorf("the token is not replaced: %w", err)
+		if err := write(file, []byte(token+"\n")); err != nil {
+			if present, readErr := readOrCreateToken(file); readErr != nil || present != token {
+				return key, file, fmt.Errorf("the token is not replaced: %w", err)
+			}
+			err = fmt.Errorf("the token in %s is replaced, and a loss of power may bring back the old one: %w", file, err)
+			return api.APIKeyFromToken(t.file, t.role, token), file, err
 		}
 		return api.APIKeyFromToken(t.file, t.role, token), file, nil
 	}

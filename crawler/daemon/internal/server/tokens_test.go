@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -78,7 +79,7 @@ func TestRotateLinkedToken(t *testing.T) {
 		os.Symlink(elsewhere, dir.Path(TokenFile)), os.Symlink(other, elsewhere+".new")); err != nil {
 		t.Skip(err) // some systems have no symbolic links
 	}
-	key, file, err := rotateDaemonToken(dir, TokenFile)
+	key, file, err := rotateDaemonToken(dir, TokenFile, datadir.WriteFileAtomic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,5 +92,29 @@ func TestRotateLinkedToken(t *testing.T) {
 	}
 	if text, err := os.ReadFile(other); string(text) != "unchanged" || err != nil {
 		t.Errorf("the other file is %q, %v", text, err)
+	}
+}
+
+// TestRotateTokenNotDurable: if the new token is in the file and cannot be made durable, it is the one that is
+// valid, because a restart reads it. If it is not in the file, the old one stays valid.
+func TestRotateTokenNotDurable(t *testing.T) {
+	dir := datadir.StateDir(t.TempDir())
+	old, err := readOrCreateToken(dir.Path(TokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := rotateDaemonToken(dir, TokenFile, func(string, []byte) error { return syscall.ENOSPC })
+	if key != (api.APIKey{}) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("nothing is written: key %v, %v", key, err)
+	}
+	key, _, err = rotateDaemonToken(dir, TokenFile, func(name string, text []byte) error {
+		return errors.Join(datadir.WriteFileAtomic(name, text), syscall.EIO) // as if the sync of the directory failed
+	})
+	token, readErr := readOrCreateToken(dir.Path(TokenFile))
+	if readErr != nil || token == old {
+		t.Fatalf("the file has the old token, or cannot be read: %v", readErr)
+	}
+	if key != api.APIKeyFromToken(TokenFile, api.RoleOperate, token) || !errors.Is(err, syscall.EIO) {
+		t.Errorf("key %v, %v; want that of the token in the file, and the failure", key, err)
 	}
 }
