@@ -161,7 +161,7 @@ func TestHangupOfDaemon(t *testing.T) {
 	c, _ := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(),
 		"--projects", folder)
 	stderr := startWithStderr(t, c)
-	stderr.await("the daemon runs")
+	stderr.await("the daemon runs", "page=http://127.0.0.1:", "token_file="+filepath.Join(f.WebFixture.DataDir(), "token"))
 	if err := os.Remove(folder); err != nil {
 		t.Fatal(err)
 	}

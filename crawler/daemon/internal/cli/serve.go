@@ -87,8 +87,8 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	if err := g.AttachDaemon(d, s.listenOptions); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir, "listen",
-		g.APIListener.Addr().String())
+	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir,
+		"listen", g.APIListener.Addr().String(), "page", g.LocalURL()+"/", "token_file", d.DataDir.Path(server.TokenFile))
 	if err := server.NotifySystemd("READY=1"); err != nil {
 		a.Log.Warn("cannot notify the service manager that the daemon is ready", "error", err)
 	}
@@ -110,7 +110,11 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	shutDownErr := a.shutDown(d)
 	stop()
 	background.Wait()
-	return errors.Join(listenerErr, shutDownErr)
+	if listenerErr != nil {
+		return &command.ExitError{Code: command.ExitFailed,
+			Err: errors.Join(fmt.Errorf("the daemon cannot listen any more: %w", listenerErr), shutDownErr)}
+	}
+	return shutDownErr
 }
 
 // reloadAtHangups reads the project files of d again at each SIGHUP, until ctx ends.

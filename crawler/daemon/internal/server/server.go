@@ -71,8 +71,10 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.ServerConfig{
-		RotateToken: func(name string) (api.APIKey, string, error) { return rotateDaemonToken(d.DataDir, name) },
-		APIKeys:     keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(),
+		RotateToken: func(name string) (api.APIKey, string, error) {
+			return rotateDaemonToken(d.DataDir, name, datadir.WriteFileAtomic)
+		},
+		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(),
 		PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: g.connectionLimits.Limits, Log: g.log,
 	})
@@ -81,12 +83,12 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 		// space for one.
 		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
-	d.RecordDaemonURL(g.localURL())
+	d.RecordDaemonURL(g.LocalURL())
 	return nil
 }
 
-// localURL returns the URL of the API for programs of this machine.
-func (g *Server) localURL() string {
+// LocalURL returns the URL of the API and the page for programs of this machine.
+func (g *Server) LocalURL() string {
 	scheme, addr := "http", g.APIListener.Addr().String()
 	if g.tlsConfig != nil {
 		scheme = "https"
@@ -101,11 +103,13 @@ func (g *Server) localURL() string {
 	return scheme + "://" + addr
 }
 
-// Serve answers requests on all listeners until ctx is done. It returns when the goroutines that it
-// started have ended.
+// Serve answers requests on all listeners until ctx is done, or until the listener of the API fails. It
+// returns when the goroutines that it started have ended.
 func (g *Server) Serve(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // without the API, the other listeners end as well
 	if g.botListener != nil {
 		background.Go(func() { g.serveBotPage(ctx) })
 	}

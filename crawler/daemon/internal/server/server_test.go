@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -112,5 +113,32 @@ func TestBotListenerIsBounded(t *testing.T) {
 		if i := <-closed; i >= callers-limit {
 			t.Errorf("the connection of caller %d is closed, though others have been idle longer", i)
 		}
+	}
+}
+
+// TestServeEndsWithItsAPIListener: if the listener of the API fails, Serve ends on all listeners, so that the
+// daemon can release its directory, with its lock and its URL.
+func TestServeEndsWithItsAPIListener(t *testing.T) {
+	f := supervisortest.NewFixture(t)
+	f.Start(false)
+	opts := ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0"}
+	g, err := OpenListeners(t.Context(), opts, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.AttachDaemon(f.Supervisor, opts); err != nil {
+		t.Fatal(err)
+	}
+	if g.socketListener == nil {
+		t.Error("the daemon has no socket: the test has lost its point")
+	}
+	if err := g.APIListener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Serve(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Serve returned %v, want the failure of the listener", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
 	}
 }
