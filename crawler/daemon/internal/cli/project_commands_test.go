@@ -95,8 +95,8 @@ func TestFormerPlaces(t *testing.T) {
 	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitDone, "pages: 1 (")
 }
 
-// TestInit: decorum init writes a file that decorum check and its JSON Schema accept, and overwrites
-// nothing.
+// TestInit: decorum init writes a file that decorum check and its JSON Schema accept when the contact and
+// the seeds are filled in, and with which no crawl starts before. It overwrites nothing.
 func TestInit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	runCommand(t, "init").want(t, command.ExitDone, "wrote project.yaml; ", "decorum check project.yaml")
@@ -105,8 +105,15 @@ func TestInit(t *testing.T) {
 	if err != nil || !bytes.Contains(text, []byte("decorum check books.yaml")) {
 		t.Errorf("%v\n%s", err, text)
 	}
-	runCommand(t, "check", "project.yaml", "books.yaml").want(t, command.ExitDone, "project.yaml: valid\n",
-		"books.yaml: valid\n")
+	for _, args := range [][]string{{"check", "books.yaml"}, {"crawl", "-c", "books.yaml"}} {
+		runCommand(t, args...).want(t, command.ExitUsage, "2 errors:\n",
+			"\nbooks.yaml:15:12: agent.contact: contact is required", "\nbooks.yaml:17:8: seeds: nothing to crawl")
+	}
+	filledIn := strings.NewReplacer("contact: ''", "contact: mailto:bot@example.com",
+		"seeds: []", "seeds: [https://shop.example/]").Replace(string(text))
+	writeFile(t, "filled-in.yaml", filledIn)
+	runCommand(t, "check", "filled-in.yaml").want(t, command.ExitDone, "filled-in.yaml: valid\n",
+		"seeds   https://shop.example/\n")
 
 	// An existing file keeps its text, also if it is empty or a link without a target.
 	writeFile(t, "empty.yaml", "")
@@ -126,7 +133,7 @@ func TestInit(t *testing.T) {
 
 	schema := runCommand(t, "check", "--schema")
 	schema.want(t, command.ExitDone)
-	asJSON, err := yaml.YAMLToJSON(text)
+	asJSON, err := yaml.YAMLToJSON([]byte(filledIn))
 	if err != nil {
 		t.Fatal(err)
 	}

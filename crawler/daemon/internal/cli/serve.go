@@ -88,7 +88,8 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 		return errors.Join(err, d.Close())
 	}
 	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir,
-		"listen", g.APIListener.Addr().String(), "page", g.LocalURL()+"/", "token_file", d.DataDir.Path(server.TokenFile))
+		"listen", g.APIListener.Addr().String(), "page", g.LocalURL()+"/",
+		"token_file", d.DataDir.Path(server.TokenFile))
 	if err := server.NotifySystemd("READY=1"); err != nil {
 		a.Log.Warn("cannot notify the service manager that the daemon is ready", "error", err)
 	}

@@ -102,7 +102,8 @@ func rotateDaemonToken(dir datadir.StateDir, name string,
 			if present, readErr := readOrCreateToken(file); readErr != nil || present != token {
 				return key, file, fmt.Errorf("the token is not replaced: %w", err)
 			}
-			err = fmt.Errorf("the token in %s is replaced, and a loss of power may bring back the old one: %w", file, err)
+			err = fmt.Errorf("the token in %s is replaced, but a loss of power may bring back the old one: %w",
+				file, err)
 			return api.APIKeyFromToken(t.file, t.role, token), file, err
 		}
 		return api.APIKeyFromToken(t.file, t.role, token), file, nil

@@ -16,7 +16,7 @@ import (
 )
 
 const initHelp = `Write a first project file, with a comment on each line, to FILE (default project.yaml).
-FILE must not exist. The file is valid as it is; set your own agent and seeds in it.`
+FILE must not exist. No crawl starts with the file before you set contact and seeds in it.`
 
 const initExample = `  decorum init books.yaml
   decorum check books.yaml`
