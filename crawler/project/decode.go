@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -156,6 +157,9 @@ func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) {
 func (d *File) addUnknownField(t reflect.Type, path, name string) {
 	sub := strings.TrimPrefix(path+"."+name, ".")
 	problem := fmt.Sprintf("unknown field %q; ", sub)
+	if printableFieldPattern.MatchString(sub) {
+		problem = fmt.Sprintf("unknown field %s; ", sub) // unquoted, Error shows it
+	}
 	if len(d.decodeErrors) >= maxListedErrors {
 		problem = "" // it is only counted
 	} else if meant := similarField(t, path, name); meant != "" {
@@ -166,6 +170,10 @@ func (d *File) addUnknownField(t reflect.Type, path, name string) {
 	}
 	d.addDecodeError(d.positions[sub], sub, FieldProblem{Problem: problem})
 }
+
+// printableFieldPattern matches the path of an unknown field whose name is letters and underscores, as field
+// names are. Other names may be secrets of a file that is no project file.
+var printableFieldPattern = regexp.MustCompile(`^([-.a-z0-9_\[\]]{1,100}\.)?[a-z_]{1,32}$`)
 
 // decodeList decodes a list into v, the field at path.
 func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) {

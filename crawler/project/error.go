@@ -16,8 +16,8 @@ import (
 // An Error is an error in a project file. Its text names the file, the line, the column, the field,
 // and the expected value. It repeats no value of the file, because the log and every reader of a
 // daemon see the text, and the file may hold passwords or be a symbolic link to a file that they
-// may not read. DetailedErrorText, which adds the value and the line, is for the terminal of the
-// operator who names the file.
+// may not read. It repeats an unknown field whose name is like that of a field. DetailedErrorText, which
+// adds the value and the line, is for the terminal of the operator who names the file.
 type Error struct {
 	File         string // the name that the caller used
 	Line, Column int    // position of the value or, if it is missing, of its parent, from 1; 0: unknown

@@ -67,11 +67,11 @@ func TestReadProjectOfAddresses(t *testing.T) {
 func TestReadProjectErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"unknown field", "agent:\n  contact: mailto:a@b.example\nseed: [x]\n", `
-p.yaml:3:1: unknown field "seed"; did you mean seeds?
+p.yaml:3:1: unknown field seed; did you mean seeds?
   3 | seed: [x]
     | ^`},
 		{"unknown field of a section", "store: {path: x, engine: bolt}\n", `
-p.yaml:1:18: unknown field "store.engine"; expected one of path, redis
+p.yaml:1:18: unknown field store.engine; expected one of path, redis
   1 | store: {path: x, engine: bolt}
     |                  ^`},
 		{"wrong type: number", "limits:\n  workers: many\n", `
@@ -334,7 +334,7 @@ p.yaml:6:5: politeness.hosts.a.example: "a.example" is the same host as "A.examp
   6 |     a.example: {}
     |     ^`},
 		{"a host's field", minimalFile + "politeness:\n  hosts:\n    a.example: {dealy: 1s}\n", `
-p.yaml:5:17: unknown field "politeness.hosts.a.example.dealy"; did you mean politeness.hosts.a.example.delay?
+p.yaml:5:17: unknown field politeness.hosts.a.example.dealy; did you mean politeness.hosts.a.example.delay?
   5 |     a.example: {dealy: 1s}
     |                 ^`},
 		{"a host's concurrency", minimalFile + "politeness:\n  hosts:\n    a.example: {concurrency: 2000}\n", `

@@ -18,7 +18,7 @@ func TestSigningRefused(t *testing.T) {
 		{"{keys: [bot.pem], directory: 'https://bot.example.com', valid: 2s}",
 			"agent.signature.valid: 2s is out of range: expected 10s to 24h"},
 		{"{valid: 2d}", "agent.signature.valid: 48h is out of range: expected 10s to 24h"},
-		{"{key: bot.pem}", `unknown field "agent.signature.key"; did you mean agent.signature.keys?`},
+		{"{key: bot.pem}", `unknown field agent.signature.key; did you mean agent.signature.keys?`},
 		{"{agent_form: token}", `agent.signature.agent_form: "token" is not one of dictionary, string`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text +

@@ -192,7 +192,7 @@ func TestCheck(t *testing.T) {
 `)
 	bad := []string{"4 errors:\nconf/bad.yaml:1:1: agent.contact: contact is required",
 		"\nconf/bad.yaml:1:18: agent.product: \"my bot\" is not a product token",
-		"\nconf/bad.yaml:2:1: unknown field \"seed\"; did you mean seeds?\n",
+		"\nconf/bad.yaml:2:1: unknown field seed; did you mean seeds?\n",
 		"\nconf/bad.yaml:3:17: limits.pages: -1 is out of range"}
 	runCommand(t, "crawl", "-c", "conf/bad.yaml").want(t, command.ExitUsage, bad...)
 	// URLs of the command line come before the seeds of the file. The second seed of the file is invalid.

@@ -48,7 +48,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 			t.Errorf("%s is started, or the answer repeats a value: %v", name, err)
 		}
 	}
-	if _, err := f.PutProject(t.Context(), "put", []byte("geheim: 1\n")); err == nil ||
+	if _, err := f.PutProject(t.Context(), "put", []byte("geheim-7: 1\n")); err == nil ||
 		strings.Contains(err.Error(), "geheim") {
 		t.Errorf("a file that is put: %v", err)
 	}
@@ -82,9 +82,9 @@ func TestServeReportsAllErrors(t *testing.T) {
 		got  string
 		want []string
 	}{
-		"folder": {f.ReloadAndFind("folder").Error, []string{"4 errors:", `:2:1: unknown field "…"; did you mean seeds?`,
+		"folder": {f.ReloadAndFind("folder").Error, []string{"4 errors:", `:2:1: unknown field seed; did you mean seeds?`,
 			`:3:10: handler: `, `:4:15: store.path: `, `:5:19: limits.workers: `}},
-		"api": {fmt.Sprint(err), []string{"5 errors:", `:2:1: unknown field "…"; did you mean seeds?`, `:3:10: handler: `,
+		"api": {fmt.Sprint(err), []string{"5 errors:", `:2:1: unknown field seed; did you mean seeds?`, `:3:10: handler: `,
 			`:4:15: store.path: `, `:5:19: limits.workers: `, `:6:17: output.jsonl: `}},
 	} {
 		lines := strings.Split(tt.got, "\n")
