@@ -103,8 +103,8 @@ func TestBrakeCommand(t *testing.T) {
 func TestControlCommands(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))
-	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}",
-		"scope: {max_depth: 2000}"))
+	valid := f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}")
+	f.PutProjectFile("a", valid)
 	f.PutProjectFile("b", f.ProjectYAML("http://a.example/0"))
 	f.Start(false)
 	f.serveSocket()
@@ -127,6 +127,10 @@ func TestControlCommands(t *testing.T) {
 	data = "--data=" + f.Supervisor.DataDir.Path(filepath.Join(datadir.ProjectsDir, "a"))
 	run(command.ExitDone, "start a", "a: running")
 	run(command.ExitDone, "top", ">  a")
+	f.PutProjectFile("a", "whither: there\nlimits: {pages: -1}\n")
+	run(command.ExitDone, "start a", "a: running; it follows its last valid file, because the present one is invalid: ",
+		" errors:\n  ", "a.yaml:1:1: unknown field whither; expected one of ", "a.yaml:2:17: limits.pages: -1 is out")
+	f.PutProjectFile("a", valid)
 	run(command.ExitDone, "stop a --reason maintenance", "a: ")
 	f.WaitForState("a", api.StateStopped)
 	if audit, err := os.ReadFile(f.Supervisor.DataDir.Path(datadir.AuditFile)); err != nil ||
@@ -261,7 +265,7 @@ func TestTopOfABadFile(t *testing.T) {
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
 	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
 	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ",
-		"cannot inspect a: a has no valid project file", `unknown field "…"`, "no brake is on")
+		"cannot inspect a: a has no valid project file", `unknown field whither`, "no brake is on")
 }
 
 // TestLongTokenFile checks that a file too long to hold a token is wrong usage.

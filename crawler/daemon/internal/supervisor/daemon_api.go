@@ -85,7 +85,8 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 }
 
 // ControlProject starts, pauses, resumes or stops a project. When it returns nil, the command is on the
-// disk; active visits continue until they are finished.
+// disk; active visits continue until they are finished. Before a start it reads the project's file again, so
+// that the state it leads to is that of the present file.
 func (s *Supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -93,6 +94,7 @@ func (s *Supervisor) ControlProject(_ context.Context, name string, action api.P
 	}
 	switch action {
 	case api.ActionStart, api.ActionResume:
+		s.reloadBeforeStart(r)
 		return r.state.setDesired(api.StateRunning)
 	case api.ActionPause:
 		return r.state.setDesired(api.StatePaused)
@@ -100,6 +102,15 @@ func (s *Supervisor) ControlProject(_ context.Context, name string, action api.P
 		return r.state.setDesired(api.StateStopped)
 	}
 	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
+}
+
+// reloadBeforeStart reads the file of a project that is about to start. A user may have changed it just now.
+func (s *Supervisor) reloadBeforeStart(r *projectRunner) {
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
+	if !s.isShuttingDown {
+		s.reloadProjectFile(r)
+	}
 }
 
 // DeleteProject stops a project, waits for its active visits, and moves its file and its state to the

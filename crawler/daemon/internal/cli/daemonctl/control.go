@@ -18,7 +18,10 @@ import (
 
 const startHelp = `Start projects of a running daemon, or continue paused ones. The daemon writes the
 command to its disk, so that the projects also run after a restart. A project that was
-paused at one of its limits (limits.pages, bytes, duration) may visit as much again.`
+paused at one of its limits (limits.pages, bytes, duration) may visit as much again.
+
+The daemon reads the file of the project again before. If it is invalid, the project
+follows its last valid file, and the command prints the errors of the present one.`
 
 const pauseHelp = `Pause running projects of a daemon. Visits in flight finish, and no new one starts. A
 paused project stays paused after a restart of the daemon; decorum start continues it.`
@@ -142,7 +145,20 @@ func projectStateText(p *api.Project, action api.ProjectAction) string {
 	if p.StateReason != "" {
 		text += ": " + plaintext.ReplaceNonPrintable(p.StateReason)
 	}
+	if p.FileError != "" && action == api.ActionStart {
+		text += "; it follows its last valid file, because the present one is invalid: " +
+			fileErrorText(p.FileError)
+	}
 	return text
+}
+
+// fileErrorText returns the errors of a project file for the terminal, each on a line of its own.
+func fileErrorText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = plaintext.ReplaceNonPrintable(lines[i])
+	}
+	return strings.Join(lines, "\n  ")
 }
 
 // reloadProjects makes the daemon read its project files, and prints the outcome for each project in
@@ -174,7 +190,7 @@ func (o *controlOptions) reloadProjects(ctx context.Context, names []string) err
 			text = "unchanged"
 		case "refused":
 			refused++
-			text += ": " + plaintext.ReplaceNonPrintable(r.Error)
+			text += ": " + fileErrorText(r.Error)
 		}
 		fmt.Fprintf(o.env.Stdout, "%s: %s\n", plaintext.ReplaceNonPrintable(r.Project), text)
 	}
