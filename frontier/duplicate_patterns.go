@@ -32,7 +32,7 @@ const closedPatternNotePrefix = "duplicate pattern "
 // A ClosedPattern is a pattern of URLs of a host that the crawl visits no longer, because nearly all of
 // its pages had the body of another page of the host.
 type ClosedPattern struct {
-	Host string `json:"host"`
+	Host string `json:"host"` // with :port unless it is the default port of the scheme
 	// Pattern is a directory, such as /mirror/*; a path with any values of its parameters, such as
 	// /list?sort=*; or what URLPattern returns, such as /day/#.
 	Pattern    string `json:"pattern"`
@@ -42,27 +42,15 @@ type ClosedPattern struct {
 
 // ClosedPatterns are the closed patterns of a crawl. The zero value is empty.
 type ClosedPatterns struct {
-	byHost map[string]map[string]ClosedPattern // by host and pattern
+	byHost map[string]map[string]ClosedPattern // by ClosedPattern.Host and pattern
 	count  int
 }
 
 // LoadClosedPatterns returns the patterns that the crawl with this store has closed in all runs. It
 // returns none if the store cannot list notes.
 func LoadClosedPatterns(ctx context.Context, store storage.Notes) (patterns ClosedPatterns, err error) {
-	lister, ok := store.(interface {
-		OriginNotes(context.Context, decorum.Origin, func(string, []byte) bool) error
-	})
-	if !ok {
-		return patterns, nil
-	}
-	err = lister.OriginNotes(ctx, decorum.Origin{}, func(key string, value []byte) bool {
-		var p ClosedPattern
-		if strings.HasPrefix(key, closedPatternNotePrefix) && json.Unmarshal(value, &p) == nil {
-			patterns.add(p)
-		}
-		return patterns.count < maxClosedPatterns
-	})
-	return patterns, err
+	notes, err := readCrawlNotes(ctx, store)
+	return notes.closedPatterns, err
 }
 
 // add adds p, or replaces the pattern of that host and text.
@@ -84,11 +72,11 @@ func (c *ClosedPatterns) has(host, pattern string) bool {
 	return isClosed
 }
 
-// List returns the patterns of a host, or of all hosts if host is empty, in the order of hosts and
-// patterns.
+// List returns the patterns of a host on all its ports, or of all hosts if host is empty, in the order of
+// hosts and patterns.
 func (c *ClosedPatterns) List(host string) (list []ClosedPattern) {
 	for h, patterns := range c.byHost {
-		if host == "" || h == host {
+		if host == "" || h == host || strings.HasPrefix(h, host+":") {
 			list = slices.AppendSeq(list, maps.Values(patterns))
 		}
 	}
@@ -102,7 +90,7 @@ func (c *ClosedPatterns) List(host string) (list []ClosedPattern) {
 // redirects are refused: a person or a sitemap names the other URLs. Pages that were visited before are
 // revisited, because the pages that others repeat are among them.
 func (c *ClosedPatterns) Check(e storage.Entry) error {
-	patterns := c.byHost[e.URL.Origin().Host()]
+	patterns := c.byHost[hostAndPort(e.URL)]
 	if len(patterns) == 0 || e.Source != storage.SourceLink && e.Source != storage.SourceRedirect ||
 		e.VisitHistorySummary != nil {
 		return nil
@@ -119,10 +107,8 @@ func (c *ClosedPatterns) Check(e storage.Entry) error {
 // A duplicatePatternCloser counts, for each pattern of URLs, the pages that have the body of another
 // page of their host, and closes the patterns that lead to hardly anything else.
 type duplicatePatternCloser struct {
-	limit     int           // ScopeConfig.MaxDuplicatesPerPattern; 0: no pattern is closed
-	notes     storage.Notes // keep the closed patterns
-	isLoaded  atomic.Bool   // the notes of earlier runs have been read
-	hasClosed atomic.Bool   // closed has patterns
+	limit     int         // ScopeConfig.MaxDuplicatesPerPattern; 0: no pattern is closed
+	hasClosed atomic.Bool // closed has patterns
 
 	mu     sync.RWMutex                   // guards counts and closed
 	counts recent.Map[uint64, bodyCounts] // by a hash of host and pattern
@@ -132,22 +118,18 @@ type duplicatePatternCloser struct {
 // bodyCounts counts the pages of a pattern.
 type bodyCounts struct{ duplicates, others int }
 
-// load reads the patterns that earlier runs have closed, on its first call that succeeds.
-func (d *duplicatePatternCloser) load(ctx context.Context) error {
-	if d.limit == 0 || d.isLoaded.Load() {
-		return nil
-	}
-	patterns, err := LoadClosedPatterns(ctx, d.notes)
-	if err != nil {
-		return err
+// closeAll closes patterns that earlier runs or other processes have closed.
+func (d *duplicatePatternCloser) closeAll(patterns ClosedPatterns) {
+	if d.limit == 0 {
+		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range patterns.List("") {
-		d.closeLocked(p)
+		if d.closed.count < maxClosedPatterns || d.closed.has(p.Host, p.Pattern) {
+			d.closeLocked(p)
+		}
 	}
-	d.isLoaded.Store(true)
-	return nil
 }
 
 // closeLocked closes p. The caller holds d.mu.
@@ -173,7 +155,7 @@ func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (cl
 	if d.limit == 0 {
 		return nil
 	}
-	host, patterns := u.Origin().Host(), duplicatePatterns(u.PathAndQuery())
+	host, patterns := hostAndPort(u), duplicatePatterns(u.PathAndQuery())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if slices.ContainsFunc(patterns, func(pattern string) bool { return d.closed.has(host, pattern) }) {
@@ -205,6 +187,17 @@ func (d *duplicatePatternCloser) recordPage(u decorum.URL, isDuplicate bool) (cl
 		closed = append(closed, p)
 	}
 	return closed
+}
+
+// hostAndPort returns ClosedPattern.Host for the patterns of u: http and https on their default ports are
+// one site, and other ports have sites of their own.
+func hostAndPort(u decorum.URL) string {
+	host := u.Origin().Host()
+	_, port, _ := strings.Cut(strings.TrimPrefix(u.Origin().HostPort(), host), ":")
+	if port == "" {
+		return host
+	}
+	return host + ":" + port
 }
 
 // duplicatePatterns returns the patterns that a URL with this path and query belongs to, the widest

@@ -83,6 +83,27 @@ func TestDuplicatePatternCloser(t *testing.T) {
 	}
 }
 
+// TestClosedPatternsOfPorts: a pattern is closed for http and https on their default ports, and not for a
+// site on another port of the host.
+func TestClosedPatternsOfPorts(t *testing.T) {
+	d := duplicatePatternCloser{limit: 5}
+	for n := range 10 {
+		d.recordPage(mustParseURL(t, fmt.Sprintf("http://a.test/copy/%d", n)), true)
+		d.recordPage(mustParseURL(t, fmt.Sprintf("http://[::1]:81/copy/%d", n)), true)
+	}
+	for url, want := range map[string]bool{"http://a.test/copy/77": true, "https://a.test/copy/77": true,
+		"http://a.test./copy/77": true, "http://a.test:8080/copy/77": false,
+		"http://[::1]:81/copy/77": true, "http://[::1]/copy/77": false} {
+		link := storage.Entry{URL: mustParseURL(t, url), Source: storage.SourceLink}
+		if got := d.check(link) != nil; got != want {
+			t.Errorf("%s is refused: %v, want %v", url, got, want)
+		}
+	}
+	if list := d.closed.List("[::1]"); len(list) != 1 || list[0].Host != "[::1]:81" {
+		t.Errorf("patterns of [::1]: %v, want one of port 81", list)
+	}
+}
+
 // mustParseURL returns the URL that text is.
 func mustParseURL(t *testing.T, text string) decorum.URL {
 	t.Helper()

@@ -69,6 +69,7 @@ type Frontier struct {
 	hosts             hostCountLimiter       // limits the number of hosts
 	countLimiters     []*urlCountLimiter     // limit the URLs of groups, as of patterns, in this order
 	duplicates        duplicatePatternCloser // patterns of URLs whose pages repeat others
+	notes             *crawlNotesReader      // reads what earlier runs and other processes know of the crawl
 	httpsUpgrades     httpsUpgradeTracker    // origins that have moved to https
 	redirects         *redirectTracker       // redirects of seeds that left the scope
 	refusals          refusalCounter         // counts what Discover refused
@@ -100,9 +101,11 @@ func New(store storage.Store, cfg Config) *Frontier {
 		recentlyAdmitted: newBoundedTextSet(maxRecentHosts)}
 	if cfg.Scope != nil {
 		f.countLimiters = newURLCountLimiters(&cfg.Scope.cfg, store, &f.refusals)
-		f.duplicates.limit, f.duplicates.notes = cfg.Scope.cfg.MaxDuplicatesPerPattern, store
+		f.duplicates.limit = cfg.Scope.cfg.MaxDuplicatesPerPattern
 	}
 	f.dispatcher = newDispatcher(store, cfg, &f.recentURLs.boundedTextSet, &f.hosts.recentlyAdmitted)
+	f.notes = &crawlNotesReader{store: store, duplicates: &f.duplicates, redirects: redirects, now: cfg.Now,
+		isShared: &f.dispatcher.isStoreShared}
 	return f
 }
 

@@ -39,7 +39,7 @@ func (e *OnlyRevisitsLeftError) Unwrap() error { return ErrOnlyRevisitsLeft }
 // ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft; after ctx is done it returns the cause of ctx. Many
 // workers may wait in it.
 func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
-	if err := f.duplicates.load(ctx); err != nil {
+	if err := f.notes.readIfDue(ctx); err != nil {
 		return storage.Lease{}, err
 	}
 	return f.dispatcher.next(ctx)
@@ -60,6 +60,7 @@ type dispatcher struct {
 	recentCaches []*boundedTextSet
 
 	waitingWorkers atomic.Int64 // workers in next
+	isStoreShared  atomic.Bool  // Lease has said that other processes use the store
 	// leaseLock guards readyLeases and storeGeneration. It is a channel of capacity 1, full while
 	// the worker that calls the queue holds it, so that other workers can wait for it or for their
 	// context.
@@ -126,6 +127,9 @@ func (d *dispatcher) refillReadyOrWait(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !next.PollAt.IsZero() {
+		d.isStoreShared.Store(true)
 	}
 	// What the store has lost is unknown again: reset the caches before a lost URL is leased or
 	// offered.

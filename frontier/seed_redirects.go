@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
@@ -63,23 +62,29 @@ type SeedRedirects struct {
 
 // ReadSeedRedirects reads the redirects of all runs of the crawl whose notes these are.
 func ReadSeedRedirects(ctx context.Context, notes storage.NoteStore) (SeedRedirects, error) {
-	s := SeedRedirects{followed: map[string]bool{}}
-	err := notes.OriginNotes(ctx, decorum.Origin{}, func(key string, _ []byte) bool {
-		followed, isFollowed := strings.CutPrefix(key, followedRedirectPrefix)
+	read, err := readCrawlNotes(ctx, notes)
+	return read.seedRedirects, err
+}
+
+// addNote adds the redirect that the key of a note describes, if it describes one.
+func (s *SeedRedirects) addNote(key string) {
+	text, isFollowed := strings.CutPrefix(key, followedRedirectPrefix)
+	if !isFollowed {
 		known, isKnown := strings.CutPrefix(key, knownRedirectPrefix)
-		if !isFollowed && !isKnown {
-			return true
+		if !isKnown {
+			return
 		}
-		if !isFollowed {
-			followed = known
-		}
-		if r, ok := parseSeedRedirect(followed); ok {
-			s.all = append(s.all, r)
-			s.followed[r.targetText()] = s.followed[r.targetText()] || isFollowed
-		}
-		return true
-	})
-	return s, err
+		text = known
+	}
+	r, ok := parseSeedRedirect(text)
+	if !ok {
+		return
+	}
+	if s.followed == nil {
+		s.followed = map[string]bool{}
+	}
+	s.all = append(s.all, r)
+	s.followed[r.targetText()] = s.followed[r.targetText()] || isFollowed
 }
 
 // WithSeedRedirects returns s with the sites that its seeds redirect to. It ignores redirects of URLs
@@ -95,12 +100,11 @@ func (s *Scope) WithSeedRedirects(redirects SeedRedirects) *Scope {
 
 // A redirectTracker extends the scope of one Frontier by the sites that redirects of seeds led to.
 type redirectTracker struct {
-	notes    storage.Notes
-	base     *Scope      // without these sites; nil: every URL belongs to the crawl
-	sites    sync.Map    // set of scopeKeys, which are strings
-	isLoaded atomic.Bool // sites has those of earlier runs
+	notes storage.Notes
+	base  *Scope   // without these sites; nil: every URL belongs to the crawl
+	sites sync.Map // set of scopeKeys, which are strings
 
-	mu      sync.Mutex            // guards handled, and is held while notes are read and written
+	mu      sync.Mutex            // guards handled, and is held while notes are written
 	handled map[seedRedirect]bool // whether the redirect was followed; it has a note
 }
 
@@ -118,26 +122,18 @@ func (t *redirectTracker) extendedScope() *Scope {
 }
 
 // LoadSeedRedirects extends the scope to the sites that redirects of the present seeds led to in earlier
-// runs. Discover and CheckLeasedScope call it; other callers need it only before they use Scope.
-func (f *Frontier) LoadSeedRedirects(ctx context.Context) error { return f.redirects.load(ctx) }
+// runs and in other processes. Discover and CheckLeasedScope call it; other callers need it only before
+// they use Scope.
+func (f *Frontier) LoadSeedRedirects(ctx context.Context) error { return f.notes.readIfDue(ctx) }
 
-// load implements Frontier.LoadSeedRedirects.
-func (t *redirectTracker) load(ctx context.Context) error {
-	if t.isLoaded.Load() {
-		return nil
+// applyAll extends the scope by redirects of present seeds.
+func (t *redirectTracker) applyAll(redirects SeedRedirects) {
+	if t.base == nil {
+		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	notes, ok := t.notes.(storage.NoteStore)
-	if ok && t.base != nil && !t.isLoaded.Load() {
-		redirects, err := ReadSeedRedirects(ctx, notes)
-		if err != nil {
-			return err
-		}
-		t.apply(redirects)
-	}
-	t.isLoaded.Store(true)
-	return nil
+	t.apply(redirects)
 }
 
 // apply extends the scope by redirects of present seeds. The caller holds t.mu.
