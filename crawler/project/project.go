@@ -238,7 +238,9 @@ type StoreSettings struct {
 
 // OutputSettings says what the crawl writes for each visit.
 type OutputSettings struct {
-	JSONL            string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
+	// file of the lines, whose directory is created if it is missing; "-": standard output; empty:
+	// pages.jsonl in the store's directory
+	JSONL            string `yaml:"jsonl"`
 	JSONLMaxFileSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one file of any size
 	WARCDir          string `yaml:"warc"`           // directory for WARC files; empty: no WARC files
 	WARCMaxFileSize  Size   `yaml:"warc_max_size"`  // of each WARC file

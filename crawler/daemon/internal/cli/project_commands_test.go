@@ -64,6 +64,30 @@ func TestPathsOfAProjectFile(t *testing.T) {
 	}
 }
 
+// TestMissingOutputDirectories: a crawl creates the directories of its lines, in the data directory for a project
+// file, and in the working directory for a flag. --fresh writes over no lines there.
+func TestMissingOutputDirectories(t *testing.T) {
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
+	t.Chdir(t.TempDir())
+	project := filepath.Join(v.Dir, "shop.yaml")
+	writeFile(t, project, "scope: {max_depth: 0}\nseeds: [http://shop.example/a]\noutput: {jsonl: out/new/a.jsonl, "+
+		"mode: 0644}\n")
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitDone, "pages: 1 (")
+	inDataDir := filepath.Join(v.DataDir(), "out", "new", "a.jsonl")
+	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "--output=here/b.jsonl")...).want(t, command.ExitDone,
+		"pages: 1 (")
+	for _, file := range []string{inDataDir, filepath.Join("here", "b.jsonl")} {
+		if rs := daemontest.ReadRecords(t, file); len(rs) != 1 {
+			t.Errorf("%d records in %s, want 1", len(rs), file)
+		}
+		if info, err := os.Stat(filepath.Dir(file)); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("the directory of %s: %v, %v; want one that may be read like its files", file, info.Mode(), err)
+		}
+	}
+	runCommand(t, v.CrawlArgs("-c", project, "--fresh")...).want(t, command.ExitUsage,
+		inDataDir+" exists, and a new crawl does not write over it")
+}
+
 // TestFormerPlaces: a crawl does not start while a file is where earlier versions of decorum looked for
 // it: relative to the working directory.
 func TestFormerPlaces(t *testing.T) {

@@ -17,14 +17,14 @@ type confinedDir struct {
 	root *os.Root // resolves names for a confined project; nil: the operating system does
 }
 
-// openJSONLDir opens the directory of the file at path name, within the confinement c.
-func openJSONLDir(c *confine.ProjectAccess, name string) (confinedDir, error) {
-	d := confinedDir{path: filepath.Dir(name)}
+// openJSONLDir opens the directory of the file at path name, within the confinement c. It creates a missing
+// directory for files of this mode.
+func openJSONLDir(c *confine.ProjectAccess, name string, mode fs.FileMode) (d confinedDir, err error) {
+	d.path = filepath.Dir(name)
 	if c == nil {
-		return d, nil
+		return d, disk.MakeDirsForFileMode(d.path, mode)
 	}
-	var err error
-	d.root, err = c.OpenOutputDir(d.path, 0)
+	d.root, err = c.OpenOutputDir(d.path, mode)
 	return d, err
 }
 

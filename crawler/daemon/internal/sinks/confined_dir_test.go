@@ -39,7 +39,7 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 	})
 	opened, dir := 0, confinedDir{}
 	defer func() { close(stop); swapping.Wait(); _ = dir.closeRoot() }()
-	dir, err := openJSONLDir(c, name)
+	dir, err := openJSONLDir(c, name, datadir.PrivateFileMode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,13 +45,14 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 	}
 }
 
-// openJSONLFile opens a JSONL file within the confinement c, and creates it with mode if it is missing.
+// openJSONLFile opens a JSONL file within the confinement c, and creates it with mode, and its directory, if
+// they are missing.
 // Files that follow a full one get the mode of that file. durable says how much of the file was on the
 // disk; openJSONLFile repairs the rest, and cuts a torn line at the end.
 func openJSONLFile(
 	c *confine.ProjectAccess, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
-	dir, err := openJSONLDir(c, name)
+	dir, err := openJSONLDir(c, name, mode)
 	if err != nil {
 		return nil, usage.Errorf("cannot open the output: %w", err)
 	}
