@@ -248,13 +248,22 @@ func (f *Frontier) RecordPage(ctx context.Context, u decorum.URL, isDuplicate bo
 }
 
 // DiscoverLinksOfDuplicate offers the links of a page that has the body of another page of its host.
-// They are queued behind all other URLs of their origins. It refuses those after the first max, and
-// returns how many were new. It overwrites entries, which the caller must not use afterwards.
+// They are queued behind all other URLs of their origins. It refuses those after the first maxNew that
+// are new, and returns how many were. It overwrites entries, which the caller must not use afterwards.
 func (f *Frontier) DiscoverLinksOfDuplicate(ctx context.Context, entries []storage.Entry,
-	max int) (added int, err error) {
-	for _, e := range entries[min(max, len(entries)):] {
+	maxNew int) (added int, err error) {
+	// Only the store knows which links are new, so offer as many at a time as may be.
+	for len(entries) > 0 && added < maxNew {
+		offered := min(maxNew-added, len(entries))
+		n, err := f.discover(ctx, nil, entries[:offered:offered], true)
+		if added += n; err != nil {
+			return added, err
+		}
+		entries = entries[offered:]
+	}
+	for _, e := range entries {
 		f.refusals.countAndReport(e, outOfScopeError(e.URL, newRefusal(DuplicateLinks,
 			"pages with the body of another page of the host have given too many links")))
 	}
-	return f.discover(ctx, nil, entries[:min(max, len(entries))], true)
+	return added, nil
 }
