@@ -127,10 +127,10 @@ func isConnError(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
 }
 
-// isTimeout reports whether err is an expired time limit.
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
+// isBrokenConn is isConnError, but for expired time limits.
+func isBrokenConn(err error) bool {
+	var network net.Error
+	return isConnError(err) && !(errors.As(err, &network) && network.Timeout())
 }
 
 // bodyReadError returns why a body could not be read to its end, in plain words where it knows some.

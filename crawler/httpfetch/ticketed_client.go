@@ -93,7 +93,7 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 		err = t.translateRequestError(err)
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
-		} else if isConnError(err) && !isTimeout(err) {
+		} else if isBrokenConn(err) {
 			err = p.markIfStaleConn(err)
 		}
 		p.closeBrokenHTTP2Conn(err)
