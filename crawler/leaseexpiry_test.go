@@ -46,7 +46,8 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 }
 
 // TestALeaseThatRunsOutEndsNoCrawl: the store is unavailable while a lease expires, and takes no
-// links. The page is visited again, and its links are queued.
+// links. The page is visited again, its links are queued, and the visit that was lost does not count
+// against MaxPages.
 func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -66,6 +67,7 @@ func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 		store.renew = func() error { return errors.New("the store is unreachable") }
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
+		c.Settings.MaxPages = 2
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("the crawl ended with %v", err)
 		}

@@ -24,7 +24,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 		result, err = leaseOutcome{outcome: storage.Requeue}, nil // an expired lease does not stop the crawl
 	}
 	// The ack must reach the store even after workCtx is done: the visit was made.
-	return errors.Join(err, c.commit(workCtx, lease, result), c.waitlist.wakeReadyHosts(workCtx))
+	return errors.Join(err, c.commit(workCtx, &lv, result), c.waitlist.wakeReadyHosts(workCtx))
 }
 
 // process takes a lease through the pipeline to its outcome, each step once. It never sleeps.
@@ -175,11 +175,13 @@ func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result leaseOutcome, 
 }
 
 // commit acks a lease in the store.
-func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) error {
+func (c *Crawler) commit(ctx context.Context, lv *leasedVisit, r leaseOutcome) error {
+	l := lv.lease
 	ack := newAck(l, r)
 	err := c.hostTable.ackLease(commitContext(ctx), &ack)
 	if errors.Is(err, storage.ErrStaleLease) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", l.URL)
+		lv.uncountPage()
 		err = nil
 	}
 	if h := ack.HostState; h != nil && (r.learnedSlowerPace || h.LostVisitDelay >= minDurableDelay &&
