@@ -155,6 +155,10 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	if err := c.HostDueStore.applyStoredHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
 		return politeness.Permit{}, decorum.Decision{}, err
 	}
+	learnedByOthers, err := c.HostDueStore.learnedDelayOfOthers(ctx, c.Coordinator, origin.Host())
+	if err != nil {
+		return politeness.Permit{}, decorum.Decision{}, err
+	}
 	slots := min(max(l.HostState.Slots, 1), policy.Concurrency) // the policy may have been lowered
 	if delay > 0 || brake.Delay > 0 {
 		// DELAY-12. The slots in the store may date from before the delay was learnt.
@@ -167,7 +171,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	permit, d := c.Limiter.Reserve(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots,
 			Delay:       max(policy.Delay, delay, brake.Delay),
-			LearnedPace: c.hostTable.learnedPaceOf(l), MaxLearnedDelay: policy.MaxLearnedDelay})
+			LearnedPace: c.hostTable.learnedPaceOf(l), LearnedByOthers: learnedByOthers, MaxLearnedDelay: policy.MaxLearnedDelay})
 	if waitsForShared(d.Reason) && brake.Delay > 0 {
 		d = brake.Decision(d.Until) // lifting the brake may allow an earlier visit
 	}

@@ -81,8 +81,13 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 	if l.HostState.Due.After(m.state.Due) { // another process visited the host
 		m.state = l.HostState
 	}
-	if stored := DecodeHostStats(l.HostState.EncodedStats); m.leaseCount == 0 && stored.Requests > m.Requests {
-		m.HostStats = stored // the entry is new, or another process visited the host
+	stored := DecodeHostStats(l.HostState.EncodedStats)
+	if stored.LastEnd.After(m.LastEnd) { // also while visits of this process have not been acked
+		m.Health, m.LastEnd = stored.Health, stored.LastEnd
+	}
+	if m.leaseCount == 0 && stored.Requests > m.Requests { // the entry is new, or another process visited the host
+		stored.Health, stored.LastEnd = m.Health, m.LastEnd
+		m.HostStats = stored
 	}
 	m.leaseCount++
 }
@@ -484,14 +489,36 @@ func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politene
 // that earlier processes have learned.
 func (r *HostDueStore) applyLearnedDelay(ctx context.Context, limiter *politeness.Limiter,
 	httpOrigin decorum.Origin, now time.Time) error {
-	note, err := r.Store.ReadNote(ctx, httpOrigin, learnedDelayNote)
-	if err != nil {
-		return err
-	}
-	if d, err := time.ParseDuration(string(note)); err == nil && d > 0 {
+	d, err := r.learnedDelay(ctx, httpOrigin)
+	if d > 0 {
 		limiter.SlowDown(now, httpOrigin.Host(), d)
 	}
-	return nil
+	return err
+}
+
+// learnedDelay returns the delay that any process has learned of a host; 0: none.
+func (r *HostDueStore) learnedDelay(ctx context.Context, httpOrigin decorum.Origin) (time.Duration, error) {
+	note, err := r.Store.ReadNote(ctx, httpOrigin, learnedDelayNote)
+	if err != nil {
+		return 0, err
+	}
+	d, err := time.ParseDuration(string(note))
+	if err != nil {
+		return 0, nil // there is no note, or it is damaged
+	}
+	return max(d, 0), nil
+}
+
+// learnedDelayOfOthers returns the delay that processes of the crawl have learned of host; 0: none, or the
+// crawl has one process. The state in a lease may lack it: of two visits that overlap, the one that is acked
+// last stores its state, and that knows nothing of the other's answer.
+func (r *HostDueStore) learnedDelayOfOthers(ctx context.Context, others Coordinator,
+	host string) (time.Duration, error) {
+	httpOrigin, ok := parseOrigin("http://" + host)
+	if r == nil || others == nil || !ok {
+		return 0, nil
+	}
+	return r.learnedDelay(ctx, httpOrigin)
 }
 
 // saveLearnedDelay stores a learned delay that has changed. A longer one is durable before the

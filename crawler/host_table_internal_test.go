@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -144,4 +145,32 @@ func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHostTableTakesNewerHealth: the health in a lease is taken if it follows from a later visit, also while
+// another visit of this process is under way and whatever the counts; an older one is not.
+func TestHostTableTakesNewerHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartsFixture(t)
+		table, leases := p.newHostTable(), leaseTwo(t, p)
+		stateOf := func(end time.Time, learned time.Duration, requests int64) []byte {
+			s := HostStats{Requests: requests, LastEnd: end}
+			s.Health.LearnedPace = politeness.LearnedPace{Delay: learned, LastAnswer: end}
+			return s.encode()
+		}
+		for i, tt := range []struct {
+			end      time.Duration
+			learned  time.Duration
+			requests int64
+			want     time.Duration
+		}{{0, time.Second, 9, time.Second}, {time.Minute, 3 * time.Second, 5, 3 * time.Second},
+			{time.Second, 2 * time.Second, 11, 3 * time.Second}} {
+			l := leases[i%2]
+			l.HostState.EncodedStats = stateOf(time.Now().Add(tt.end), tt.learned, tt.requests)
+			table.acquireHost(l)
+			if got := table.learnedPaceOf(l).Delay; got != tt.want {
+				t.Errorf("lease %d: the learned delay is %v, want %v", i, got, tt.want)
+			}
+		}
+	})
 }

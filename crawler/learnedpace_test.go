@@ -213,3 +213,57 @@ func TestLearnedPaceOfTwoProcesses(t *testing.T) {
 		checkPoliteness(t, web, time.Second)
 	})
 }
+
+// TestLearnedPaceOfOverlappingVisits: two processes make a visit to one host each at a time. The pace that
+// one of them learns from a 429 holds for both, although a visit of the other began before the 429, and is
+// acked after it.
+func TestLearnedPaceOfOverlappingVisits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refusedAt time.Time
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/slow": func(crawltest.PageRequest) crawltest.Response {
+				res := crawltest.HTML("slow")
+				res.HeaderDelay = 20 * time.Second
+				return res
+			},
+			"/x/7": func(crawltest.PageRequest) crawltest.Response {
+				if refusedAt.IsZero() {
+					refusedAt = time.Now()
+					return crawltest.Status(http.StatusTooManyRequests)
+				}
+				return crawltest.HTML("")
+			},
+		}, Fallback: crawltest.StaticPage(crawltest.HTML(""))})
+		store, notes := newMemoryStore(), newMemoryStore()
+		seeds := append([]string{"http://a.test/slow"}, numberedSeeds(40, "a.test", "x")...)
+		ended := make(chan error)
+		for range 2 {
+			c := newStoreSharingCrawlOn(t, web, store, politeness.NewSharedHosts(),
+				&crawler.HostDueStore{Store: notes}, seeds...)
+			c.Settings.Workers, c.Policy.Concurrency = 1, 2
+			c.Coordinator = unreachableCoordinator{}
+			go func() { ended <- c.Run(t.Context()) }()
+		}
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		visits, overlaps, last := 0, false, refusedAt
+		for _, x := range web.Log() {
+			if !x.Start.After(refusedAt) {
+				overlaps = overlaps || x.End.After(refusedAt)
+				continue
+			}
+			// The delay of 1 s is 1.5 s after the refusal, and shrinks by a 32nd after ten answers each.
+			if gap := x.Start.Sub(last); gap < 1300*time.Millisecond {
+				t.Errorf("%s was visited %v after the visit before", x.URL, gap)
+			}
+			last = x.Start
+			visits++
+		}
+		if visits < 30 || !overlaps {
+			t.Errorf("%d visits after the refusal, overlap: %v; the test has lost its point", visits, overlaps)
+		}
+	})
+}

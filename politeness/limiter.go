@@ -140,7 +140,10 @@ type PermitRequest struct {
 	Delay     time.Duration // rest since the end of the last visit of any crawl
 	// LearnedPace is the pace that the crawl's store has for the host. The newer of it and of the one
 	// that this process knows applies, as far as its delay is no longer than MaxLearnedDelay.
-	LearnedPace     LearnedPace
+	LearnedPace LearnedPace
+	// LearnedByOthers is a delay that another process has learned, in a visit that the crawl's store may
+	// not know of; 0: none.
+	LearnedByOthers time.Duration
 	MaxLearnedDelay time.Duration // 0 or less: no learned pace applies
 }
 
@@ -194,6 +197,7 @@ func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
 	p.learnedPace = newerOf(p.learnedPace, req.LearnedPace)
+	p.learnedPace.Delay = max(p.learnedPace.Delay, req.LearnedByOthers)
 	if learned := p.learnedPace.AtMost(req.MaxLearnedDelay).Delay; learned > 0 {
 		req.Delay, slots = max(req.Delay, learned), 1
 	}
