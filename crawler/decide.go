@@ -171,7 +171,8 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	permit, d := c.Limiter.Reserve(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots,
 			Delay:       max(policy.Delay, delay, brake.Delay),
-			LearnedPace: c.hostTable.learnedPaceOf(l), LearnedByOthers: learnedByOthers, MaxLearnedDelay: policy.MaxLearnedDelay})
+			LearnedPace: c.hostTable.learnedPaceOf(l), LearnedByOthers: learnedByOthers,
+			MaxLearnedDelay: policy.MaxLearnedDelay})
 	if waitsForShared(d.Reason) && brake.Delay > 0 {
 		d = brake.Decision(d.Until) // lifting the brake may allow an earlier visit
 	}

@@ -56,7 +56,7 @@ type crawlNotesReader struct {
 	isShared   *atomic.Bool // other processes use the store
 
 	lastRead atomic.Int64 // when the notes were read, in nanoseconds since 1970; 0: not yet
-	reading  sync.Mutex   // held while the notes are read
+	reading  sync.Mutex   // serialises reads with the change of lastRead that follows
 }
 
 // readIfDue reads the notes unless they were read within notesInterval. While another call reads them

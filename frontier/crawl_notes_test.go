@@ -52,7 +52,8 @@ func TestNotesOfOtherProcesses(t *testing.T) {
 					frontier.Config{Scope: scope()})
 				discover := func(f *frontier.Frontier, u string) int {
 					t.Helper()
-					n, err := f.Discover(t.Context(), storage.Entry{URL: mustURL(t, u), Source: storage.SourceLink, Depth: 1})
+					link := storage.Entry{URL: mustURL(t, u), Source: storage.SourceLink, Depth: 1}
+					n, err := f.Discover(t.Context(), link)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -69,7 +70,8 @@ func TestNotesOfOtherProcesses(t *testing.T) {
 				}
 				// The other process closes a pattern and follows a redirect of the seed.
 				for i := range 30 {
-					if err := there.RecordPage(t.Context(), mustURL(t, fmt.Sprintf("http://a.test/copy/%d", i)), true); err != nil {
+					u := mustURL(t, fmt.Sprintf("http://a.test/copy/%d", i))
+					if err := there.RecordPage(t.Context(), u, true); err != nil {
 						t.Fatal(err)
 					}
 				}

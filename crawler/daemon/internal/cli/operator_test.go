@@ -91,8 +91,8 @@ func TestFreshWithBadOutput(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitDone)
 	before := readTree(t, v.Dir)
-	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t,
-		command.ExitUsage, "cannot open the output")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output="+os.DevNull+"/x")...).want(t,
+		command.ExitUsage, "files of the output: ", os.DevNull)
 	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t,
 		command.ExitUsage, "is a file of the crawl's own state")
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--warc",
