@@ -82,12 +82,15 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 		m.state = l.HostState
 	}
 	stored := DecodeHostStats(l.HostState.EncodedStats)
-	if stored.LastEnd.After(m.LastEnd) { // also while visits of this process have not been acked
-		m.Health, m.LastEnd = stored.Health, stored.LastEnd
-	}
-	if m.leaseCount == 0 && stored.Requests > m.Requests { // the entry is new, or another process visited the host
-		stored.Health, stored.LastEnd = m.Health, m.LastEnd
+	switch {
+	case m.leaseCount == 0 && stored.Requests > m.Requests: // the entry is new, or another process visited the host
+		// LastEnd is equal after a visit of a process whose clock is behind: its Health is newer.
+		if stored.LastEnd.Before(m.LastEnd) {
+			stored.Health, stored.LastEnd = m.Health, m.LastEnd
+		}
 		m.HostStats = stored
+	case stored.LastEnd.After(m.LastEnd): // also while visits of this process have not been acked
+		m.Health, m.LastEnd = stored.Health, stored.LastEnd
 	}
 	m.leaseCount++
 }

@@ -147,6 +147,25 @@ func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
 	}
 }
 
+// TestHostTableTakesHealthOfSlowClock: a visit of a process whose clock is behind leaves LastEnd unchanged. The
+// health that it stores counts all the same, because it follows from one request more.
+func TestHostTableTakesHealthOfSlowClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartsFixture(t)
+		table, leases, end := p.newHostTable(), leaseTwo(t, p), time.Now().Add(time.Minute)
+		for i, l := range leases {
+			s := HostStats{Requests: int64(i + 1), LastEnd: end}
+			s.Health.PagesInRow = i + 1
+			l.HostState.EncodedStats = s.encode()
+			table.acquireHost(l)
+			if got := table.entryOf(l).Health.PagesInRow; got != i+1 {
+				t.Errorf("after %d requests, %d pages in a row have failed, want %d", i+1, got, i+1)
+			}
+			table.releaseHost(l)
+		}
+	})
+}
+
 // TestHostTableTakesNewerHealth: the health in a lease is taken if it follows from a later visit, also while
 // another visit of this process is under way and whatever the counts; an older one is not.
 func TestHostTableTakesNewerHealth(t *testing.T) {
