@@ -99,7 +99,7 @@ func rotateDaemonToken(dir datadir.StateDir, name string,
 			return key, file, fmt.Errorf("the token is not replaced: %w", err)
 		}
 		if err := write(file, []byte(token+"\n")); err != nil {
-			if present, readErr := readOrCreateToken(file); readErr != nil || present != token {
+			if text, readErr := inputfile.ReadSmall(os.Open, file); readErr != nil || string(text) != token+"\n" {
 				return key, file, fmt.Errorf("the token is not replaced: %w", err)
 			}
 			err = fmt.Errorf("the token in %s is replaced, but a loss of power may bring back the old one: %w",

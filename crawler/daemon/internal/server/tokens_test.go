@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +107,14 @@ func TestRotateTokenNotDurable(t *testing.T) {
 	key, _, err := rotateDaemonToken(dir, TokenFile, func(string, []byte) error { return syscall.ENOSPC })
 	if key != (api.APIKey{}) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("nothing is written: key %v, %v", key, err)
+	}
+	if key, _, err = rotateDaemonToken(dir, TokenFile, func(name string, _ []byte) error {
+		return errors.Join(os.Remove(name), syscall.ENOSPC)
+	}); key != (api.APIKey{}) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the file is gone: key %v, %v", key, err)
+	}
+	if _, err := os.Stat(dir.Path(TokenFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a failed rotation has created a token that the daemon does not accept: %v", err)
 	}
 	key, _, err = rotateDaemonToken(dir, TokenFile, func(name string, text []byte) error {
 		return errors.Join(datadir.WriteFileAtomic(name, text), syscall.EIO) // as if the sync of the directory failed
