@@ -40,7 +40,9 @@
 //
 // The package starts no goroutine. dispatcher.leaseLock is held during calls of the queue and while
 // Next waits; httpsUpgradeTracker.mu and refusalCounter.mu are held during calls of the store's
-// notes. They come before the locks of the store. No two locks of this package are held together.
+// notes. They come before the locks of the store. crawlNotesReader.reading is held during such calls, too,
+// and comes before duplicatePatternCloser.mu and redirectTracker.mu. No other two locks of this package are
+// held together.
 //
 // # What it never does
 //
