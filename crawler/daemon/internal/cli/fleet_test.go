@@ -6,13 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -142,57 +140,6 @@ func TestFleet(t *testing.T) {
 		t.Error(r)
 	}
 	t.Logf("%d pages, by process: %v", len(visitsByURL), visitsByProcess)
-}
-
-// TestFleetSharesLearnedPace: two processes visit one host, two pages at a time each. The pace that one of them
-// learns from a 429 holds for both.
-func TestFleetSharesLearnedPace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the crawls are separate processes")
-	}
-	t.Parallel() // it mostly waits
-	const processes, pages, refused = 2, 40, 12
-	var visits atomic.Int64
-	web := crawltest.New(crawltest.Site{Host: "a.example", Fallback: func(crawltest.PageRequest) crawltest.Response {
-		if visits.Add(1) == refused {
-			return crawltest.Status(http.StatusTooManyRequests)
-		}
-		return crawltest.HTML("")
-	}})
-	for i := range pages {
-		web.CrawlSettings.Seeds = append(web.CrawlSettings.Seeds, fmt.Sprintf("http://a.example/%d", i))
-	}
-	f := newFleet(t, web, daemontest.RedisField(redistest.StartClusterForTest(t, 1, 0), ", durability: none")+
-		"\npoliteness: {concurrency: 2, adaptive: 0, backoff: {initial: 100ms, factor: 1}}\n")
-	var wg sync.WaitGroup
-	for i := range processes {
-		wg.Go(func() {
-			p, stderr, err := f.startProcess(i)
-			if err == nil {
-				err = p.Wait()
-			}
-			if err != nil {
-				t.Errorf("process %d: %v\n%s", i, err, stderr)
-			}
-		})
-	}
-	wg.Wait()
-	// The delay of 200 ms is 300 ms after the refusal, and shrinks by a 32nd after ten answers each.
-	log := web.Log()
-	i := slices.IndexFunc(log, func(x crawltest.Exchange) bool { return x.Status == http.StatusTooManyRequests })
-	if i < 0 || len(log)-i < pages/2 {
-		t.Fatalf("request %d of %d was refused", i, len(log))
-	}
-	// The other process may begin visits before it can read the note of the refusal.
-	const learned, unaware = fleetDelay * 3 / 2 * 9 / 10, 6
-	for i += unaware; i+1 < len(log); i++ {
-		if gap := log[i+1].Start.Sub(log[i].Start); gap < learned {
-			t.Errorf("%s was requested %v after the request before, want %v at least", log[i+1].URL, gap, learned)
-		}
-	}
-	if _, byProcess := f.visitCounts(processes); min(byProcess[0], byProcess[1]) < pages/8 {
-		t.Errorf("visits by process: %v; the test has lost its point", byProcess)
-	}
 }
 
 // How many faults TestFleetChaos injects: each kind at least once, and many more in .ci/proofs.
