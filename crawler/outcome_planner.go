@@ -84,6 +84,7 @@ func pageObservation(v *Visit) frontier.PageObservation {
 	default:
 		s.Hash = hashPrefix(sha256.Sum256([]byte(strconv.Itoa(res.Status))))
 	}
+	applyCacheRules(&s, v)
 	return s
 }
 

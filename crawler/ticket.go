@@ -3,12 +3,14 @@ package crawler
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/httpcache"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
@@ -26,6 +28,8 @@ type ticketData struct {
 	kind               VisitKind
 	etag               string // validators of the last visit to the URL
 	lastModified       string
+	variantKey         string      // says for which requests they stand: see httpcache.VariantKey
+	requestHeader      http.Header // set by Validators
 	redeemed           atomic.Bool
 	serverAddrClaimed  atomic.Bool                // ClaimServerAddr accepted a connection
 	brakedBeforeSend   atomic.Bool                // a brake refused the first connection
@@ -74,7 +78,8 @@ func (c *Crawler) newTicketForLease(lv *leasedVisit) (Ticket, error) {
 	}
 	t.data.crawler, t.data.lease, t.data.kind = c, l, lv.kind
 	if l.VisitHistorySummary != nil && l.Request == nil && lv.kind.isConditional() {
-		t.data.etag, t.data.lastModified = l.VisitHistorySummary.ETag, l.VisitHistorySummary.LastModified
+		h := l.VisitHistorySummary
+		t.data.etag, t.data.lastModified, t.data.variantKey = h.ETag, h.LastModified, h.VariantKey
 	}
 	return t, nil
 }
@@ -125,10 +130,19 @@ func (t Ticket) Request() *storage.NonGETRequest {
 }
 
 // Validators returns the ETag and Last-Modified of the last answer for the URL, unchanged. A
-// Fetcher sends them as If-None-Match and If-Modified-Since. They are empty if the crawl wants the
-// whole body.
-func (t Ticket) Validators() (etag, lastModified string) {
-	return t.state().etag, t.state().lastModified
+// Fetcher sends them as If-None-Match and If-Modified-Since. request is the rest of the header that it
+// sends, which it does not change any more; nil if the protocol has none. The validators are empty if the
+// crawl wants the whole body: also if the last answer depended, by its Vary header, on a header that
+// differs in request.
+func (t Ticket) Validators(request http.Header) (etag, lastModified string) {
+	if t.data == nil {
+		return "", ""
+	}
+	t.data.requestHeader = request
+	if !httpcache.MatchesVariant(t.data.variantKey, request) {
+		return "", ""
+	}
+	return t.data.etag, t.data.lastModified
 }
 
 // Redeem spends the ticket on a request to url. A Fetcher must call it first, and send nothing if

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ type Visit struct {
 	NextVisit   politeness.NextVisit
 	DelayReason politeness.DelayReason
 
+	requestHeader          http.Header   // of the request, if the fetcher told it by Ticket.Validators; read-only
 	remoteAddr             netip.Addr    // where the request went; zero if unknown
 	mayHaveArrived         bool          // the host may have seen the request although this machine is to blame
 	hostSlots              int           // visits that the host may have at a time
@@ -244,7 +246,7 @@ type Recorder interface {
 // error.
 func (v *Visit) takeFromTicket(t Ticket) {
 	v.Exchange, v.unsafeSendRecorded = t.data.rawExchange, t.isUnsafeSendRecorded()
-	v.hostSlots = t.data.permit.HostSlots()
+	v.hostSlots, v.requestHeader = t.data.permit.HostSlots(), t.data.requestHeader
 	if addr := t.data.remoteAddr.Load(); addr != nil {
 		v.remoteAddr = *addr
 	}

@@ -1,12 +1,14 @@
 package frontier
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/httpcache"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -47,7 +49,21 @@ type RevisitPolicy struct {
 	// MinInterval and MaxInterval bound the same time in adaptive mode. A new page rests for their
 	// geometric mean.
 	MinInterval, MaxInterval time.Duration
+	// MaxFreshness bounds how long a page rests because the last answer is fresh (RFC 9111), by the
+	// word of the site: Cache-Control or Expires. The page is not visited before, whatever Interval,
+	// MinInterval and MaxInterval are. 0 means DefaultMaxFreshness; negative: freshness does not count.
+	MaxFreshness time.Duration
+	// MaxHeuristicFreshness bounds the same in adaptive mode if the site says nothing, and the freshness
+	// is estimated from Last-Modified. Such a page rests no longer than MaxInterval. 0 means
+	// DefaultMaxHeuristicFreshness; negative: there is no estimate.
+	MaxHeuristicFreshness time.Duration
 }
+
+// Defaults of RevisitPolicy.
+const (
+	DefaultMaxFreshness          = 30 * 24 * time.Hour
+	DefaultMaxHeuristicFreshness = 24 * time.Hour
+)
 
 // maxConsecutiveMissing is after how many consecutive visits with status 404 or 410 a page is given
 // up.
@@ -70,6 +86,11 @@ type PageObservation struct {
 	ETag         string // validators, as the server sent them
 	LastModified string
 	Hash         uint64 // hash of the page's content; 0: unknown
+	// NoStore says that no part of the answer may be stored. ETag and LastModified are then empty.
+	NoStore bool
+	// Fields of storage.VisitHistorySummary with these names.
+	FreshFor            time.Duration
+	FreshBy, VariantKey string
 }
 
 // isMissing reports whether the page did not exist.
@@ -109,13 +130,28 @@ type RevisitPlan struct {
 // visit, nil if there was none.
 func (r RevisitPolicy) Plan(before *storage.VisitHistorySummary, s PageObservation) (p RevisitPlan) {
 	p.Summary, p.Delay = r.summaryAndDelay(before, s)
+	p.Delay = max(p.Delay, r.FreshnessDelay(p.Summary))
 	p.GiveUp = p.Summary.ConsecutiveMissing >= maxConsecutiveMissing
 	p.IsComparable = before != nil && !s.isMissing()
 	p.Changed = p.IsComparable && s.differsFrom(*before)
 	return p
 }
 
-// summaryAndDelay returns RevisitPlan.Summary and RevisitPlan.Delay for Plan.
+// FreshnessDelay returns how long after its last visit a page with history p rests at least because its
+// answer was fresh.
+func (r RevisitPolicy) FreshnessDelay(p storage.VisitHistorySummary) time.Duration {
+	limit := cmp.Or(r.MaxFreshness, DefaultMaxFreshness)
+	if p.FreshBy == httpcache.ByHeuristic {
+		if r.Mode != AdaptiveRevisit { // an estimate does not overrule the interval that somebody has chosen
+			return 0
+		}
+		limit = min(limit, cmp.Or(r.MaxHeuristicFreshness, DefaultMaxHeuristicFreshness), r.MaxInterval)
+	}
+	return max(min(p.FreshFor, limit), 0)
+}
+
+// summaryAndDelay returns RevisitPlan.Summary and RevisitPlan.Delay for Plan, without the effect of
+// freshness on the delay.
 func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
 	s PageObservation) (storage.VisitHistorySummary, time.Duration) {
 	if before == nil {
@@ -123,6 +159,7 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
 	}
 	p := *before
 	p.VisitedAt, p.Status, p.SitemapLastmod = s.At, s.Status, time.Time{}
+	p.FreshFor, p.FreshBy, p.VariantKey = s.FreshFor, s.FreshBy, s.VariantKey
 	if s.isMissing() {
 		// A missing page is visited ever less often. The history of its changes stays, but not its
 		// validators: if it comes back, it must be fetched in full.
@@ -132,9 +169,12 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
 	}
 	p.ConsecutiveMissing = 0
 	// A 304 confirms the last body, whose hash stays; it may carry a new ETag.
-	if s.Status != http.StatusNotModified {
+	switch {
+	case s.Status != http.StatusNotModified:
 		p.ETag, p.LastModified, p.BodyHash = s.ETag, s.LastModified, s.Hash
-	} else if s.ETag != "" {
+	case s.NoStore:
+		p.ETag, p.LastModified = "", ""
+	case s.ETag != "":
 		p.ETag = s.ETag
 	}
 	// A first visit has nothing to compare with. Later ones add a comparison.

@@ -40,7 +40,7 @@ type FailureNotifier interface {
 const (
 	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData
 	MaxStatsBytes        = 2 << 10  // bytes of HostState.EncodedStats
-	MaxValidatorBytes    = 1 << 10  // bytes of VisitHistorySummary.ETag, and of VisitHistorySummary.LastModified
+	MaxValidatorBytes    = 1 << 10  // bytes of each string of VisitHistorySummary
 	MaxBodyBytes         = 16 << 20 // bytes of NonGETRequest.Body
 	MaxNoteBytes         = 16 << 20 // bytes of a note
 )

@@ -36,9 +36,6 @@ func (e *Entry) Validate() error {
 		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.PriorityClass, NumClasses-1)
 	case e.Depth < 0 || e.FailedAttempts < 0 || e.Redirects < 0:
 		return fmt.Errorf("%v: depth, failed attempts or redirects are negative", e.URL)
-	case e.VisitHistorySummary != nil &&
-		max(len(e.VisitHistorySummary.ETag), len(e.VisitHistorySummary.LastModified)) > MaxValidatorBytes:
-		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidatorBytes)
 	case len(e.CallbackData) > MaxCallbackDataBytes:
 		return fmt.Errorf("%v: callback data of %d bytes, at most %d are allowed", e.URL,
 			len(e.CallbackData), MaxCallbackDataBytes)
@@ -46,7 +43,23 @@ func (e *Entry) Validate() error {
 		e.UncleanedURL.Origin() != e.URL.Origin():
 		return fmt.Errorf("%v: uncleaned URL %q is not of the same origin", e.URL, e.UncleanedURL)
 	}
+	if err := e.VisitHistorySummary.validate(); err != nil {
+		return fmt.Errorf("%v: %w", e.URL, err)
+	}
 	return e.checkRequest()
+}
+
+// validate returns an error if a Store must refuse the summary. nil is valid.
+func (p *VisitHistorySummary) validate() error {
+	switch {
+	case p == nil:
+		return nil
+	case max(len(p.ETag), len(p.LastModified), len(p.FreshBy), len(p.VariantKey)) > MaxValidatorBytes:
+		return fmt.Errorf("a validator is longer than %d bytes", MaxValidatorBytes)
+	case p.FreshFor < 0:
+		return errors.New("the time for which the response was fresh is negative")
+	}
+	return nil
 }
 
 // validate returns an error if a Store must refuse the ack.

@@ -165,6 +165,6 @@ func (s *session) checkModified(name string, h http.Header) bool {
 	}
 	now := at.UTC().Format(http.TimeFormat)
 	h.Set("Last-Modified", now)
-	_, last := s.ticket.Validators()
+	_, last := s.ticket.Validators(nil)
 	return last != now
 }

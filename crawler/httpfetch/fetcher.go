@@ -246,8 +246,7 @@ func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
 }
 
 // requestHeader returns the header of a request: Config.Headers, then extra, then what the crawl
-// itself sets. With the validators of the last visit, the request is conditional: the server sends
-// the page only if it has changed since.
+// itself sets, except for cookies, a signature and validators.
 func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)
 	h["Accept"] = []string{"*/*"}
@@ -260,13 +259,6 @@ func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header
 	}
 	if f.cfg.From != "" {
 		h["From"] = []string{f.cfg.From}
-	}
-	etag, modified := t.Validators()
-	if etag != "" {
-		h["If-None-Match"] = []string{etag}
-	}
-	if modified != "" {
-		h["If-Modified-Since"] = []string{modified}
 	}
 	return h
 }

@@ -87,6 +87,7 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 	if t.cfg.Signer != nil {
 		t.cfg.Signer.Sign(req.Header, req.URL.Host)
 	}
+	setValidators(req.Header, p.ticket)
 	res, err := t.sendAndRead(req, p)
 	if err != nil {
 		// The reason why the visit was ended says more than the error of a read or write.
@@ -103,6 +104,18 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 		cookies.storeCookies(ctx, req.URL, res)
 	}
 	return nil
+}
+
+// setValidators adds to h, which has all other headers of the request, the validators of the last visit.
+// The request is then conditional: the server sends the page only if it has changed since.
+func setValidators(h http.Header, t crawler.Ticket) {
+	etag, modified := t.Validators(h)
+	if etag != "" {
+		h["If-None-Match"] = []string{etag}
+	}
+	if modified != "" {
+		h["If-Modified-Since"] = []string{modified}
+	}
 }
 
 // sendAndRead sends req and reads the response into p.response.

@@ -10,11 +10,11 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/httpcache"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -83,7 +83,7 @@ func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResp
 // newNoFileResponse returns the storedResponse for a response which means that the origin has no valid file.
 func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	return &storedResponse{
-		Status: res.Status, FetchedAt: now, ExpiresAt: now.Add(g.cfg.responseTTL(res.Header)),
+		Status: res.Status, FetchedAt: now, ExpiresAt: now.Add(g.cfg.responseTTL(now, res)),
 		ETag:         truncateForStorage(res.Header.Get("ETag")),
 		LastModified: truncateForStorage(res.Header.Get("Last-Modified")),
 	}
@@ -136,48 +136,24 @@ func truncateForStorage(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxBytes)], "")
 }
 
-// responseTTL returns how long an answer with the header h is valid.
-func (c Config) responseTTL(h http.Header) time.Duration {
-	d, ok := parseMaxAge(h.Values("Cache-Control"))
-	if !ok {
-		d = day // CACHE-01
+// responseTTL returns how long an answer that came at now is valid: as long as Cache-Control or Expires
+// says (CACHE-04 to CACHE-06), else a day (CACHE-01), within MinTTL and MaxTTL (CACHE-07).
+//
+// An invalid max-age or Expires says nothing, because a mistake of the site must not make the crawl ask each minute.
+// The age that the answer had when it came counts only beyond a day, for which RFC 9309, section 2.4,
+// allows the use of any file.
+func (c Config) responseTTL(now time.Time, res *decorum.Response) time.Duration {
+	ttl := day
+	directives := httpcache.ParseCacheControl(res.Header["Cache-Control"])
+	f := httpcache.Private.Evaluate(httpcache.Response{Status: res.Status, Header: res.Header,
+		RequestedAt: res.Start, ReceivedAt: now})
+	switch {
+	case directives.NoStore, directives.NoCache:
+		ttl = 0
+	case f.By != "" && !f.IsHeuristic():
+		ttl = max(min(f.Lifetime, day), f.FreshFor())
 	}
-	return min(max(d, c.MinTTL), c.MaxTTL) // CACHE-07
-}
-
-// parseMaxAge returns the shortest validity in Cache-Control headers, and false if they state none
-// (CACHE-04, CACHE-05).
-func parseMaxAge(headers []string) (age time.Duration, stated bool) {
-	for _, directive := range strings.Split(strings.Join(headers, ","), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
-		d, ok := time.Duration(0), false
-		switch strings.ToLower(name) {
-		case "no-cache", "no-store":
-			ok = true
-		case "max-age":
-			d, ok = parseWholeSeconds(strings.Trim(value, `"`))
-		}
-		if ok && (!stated || d < age) {
-			age, stated = d, true
-		}
-	}
-	return age, stated
-}
-
-// maxHeaderDelay limits the durations that a header can state.
-const maxHeaderDelay = 365 * day
-
-// parseWholeSeconds parses a whole number of seconds. The result is at most maxHeaderDelay.
-func parseWholeSeconds(s string) (time.Duration, bool) {
-	s = strings.TrimSpace(s)
-	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > int64(maxHeaderDelay/time.Second) {
-		return maxHeaderDelay, true
-	}
-	return time.Duration(n) * time.Second, true
+	return min(max(ttl, c.MinTTL), c.MaxTTL)
 }
 
 // classifyYandexResponse returns the meaning of a response in the Yandex dialect. A text file of at

@@ -18,24 +18,42 @@ func TestFreshness(t *testing.T) {
 		name   string
 		cfg    Config
 		status int
-		header string // Cache-Control
+		header string   // Cache-Control
+		others []string // names and values of other headers
 		holds  time.Duration
 	}{
-		{"CACHE-01", Config{}, 200, "", day},
-		{"CACHE-01/not longer for a higher bound", Config{MaxTTL: 7 * day}, 200, "", day},
-		{"CACHE-04", Config{}, 200, "max-age=3600", time.Hour},
-		{"CACHE-04/404", Config{}, 404, "max-age=3600", time.Hour},
-		{"CACHE-05", Config{MaxTTL: 48 * time.Hour}, 200, "max-age=172800", 48 * time.Hour},
-		{"CACHE-07/ceiling", Config{}, 200, "max-age=172800", day},
-		{"CACHE-07/low ceiling", Config{MaxTTL: time.Hour}, 200, "", time.Hour},
-		{"CACHE-07/max-age=0", Config{}, 200, "max-age=0", time.Minute},
-		{"CACHE-07/no-cache", Config{}, 200, "no-cache", time.Minute},
-		{"CACHE-07/no-store", Config{MinTTL: time.Hour}, 200, "no-store, max-age=86400", time.Hour},
-		{"CACHE-10", Config{}, 404, "", day},
+		{"CACHE-01", Config{}, 200, "", nil, day},
+		{"CACHE-01/not longer for a higher bound", Config{MaxTTL: 7 * day}, 200, "", nil, day},
+		{"CACHE-01/invalid", Config{}, 200, "max-age=1d", nil, day},
+		{"CACHE-01/not by a heuristic", Config{MaxTTL: 7 * day}, 200,
+			"", []string{"Last-Modified", "Sun, 01 Mar 2020 12:00:00 GMT"}, day},
+		{"CACHE-01/s-maxage is for others", Config{}, 200, "s-maxage=60", nil, day},
+		{"CACHE-04", Config{}, 200, "max-age=3600", nil, time.Hour},
+		{"CACHE-04/404", Config{}, 404, "max-age=3600", nil, time.Hour},
+		{"CACHE-04/the smallest", Config{}, 200, "max-age=7200, max-age=3600", nil, time.Hour},
+		{"CACHE-05", Config{MaxTTL: 48 * time.Hour}, 200, "max-age=172800", nil, 48 * time.Hour},
+		{"CACHE-06", Config{}, 200, "", []string{"Expires", "Sun, 01 Mar 2026 13:00:00 GMT"}, time.Hour},
+		{"CACHE-06/longer", Config{MaxTTL: 7 * day}, 200,
+			"public", []string{"Expires", "Tue, 03 Mar 2026 12:00:00 GMT"}, 2 * day},
+		{"CACHE-06/past", Config{}, 200, "", []string{"Expires", "Sun, 01 Mar 2026 11:00:00 GMT"}, time.Minute},
+		{"CACHE-06/invalid", Config{}, 200, "", []string{"Expires", "0"}, day},
+		{"CACHE-06/max-age goes first", Config{}, 200,
+			"max-age=3600", []string{"Expires", "Sun, 01 Mar 2026 14:00:00 GMT"}, time.Hour},
+		{"CACHE-06/Age counts beyond a day", Config{MaxTTL: 7 * day}, 200, "max-age=172800", []string{"Age", "3600"},
+			47 * time.Hour},
+		{"CACHE-06/Age counts not within a day", Config{MaxTTL: 7 * day}, 200,
+			"max-age=172800", []string{"Age", "172000"}, day},
+		{"CACHE-07/ceiling", Config{}, 200, "max-age=172800", nil, day},
+		{"CACHE-07/low ceiling", Config{MaxTTL: time.Hour}, 200, "", nil, time.Hour},
+		{"CACHE-07/max-age=0", Config{}, 200, "max-age=0", nil, time.Minute},
+		{"CACHE-07/no-cache", Config{}, 200, "no-cache", nil, time.Minute},
+		{"CACHE-07/no-store", Config{MinTTL: time.Hour}, 200, "no-store, max-age=86400", nil, time.Hour},
+		{"CACHE-10", Config{}, 404, "", nil, day},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
-			s.fetchRobots(page, respondWith(test.status, "Cache-Control", test.header))
+			s.fetchRobots(page, respondWith(test.status,
+				append(test.others, "Cache-Control", test.header)...))
 			start := s.now
 			for _, when := range []string{"running", "restarted"} { // CACHE-09
 				t.Log(when)

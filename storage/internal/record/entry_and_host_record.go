@@ -33,6 +33,7 @@ const (
 	hasRequest // since format 3 of package bolt
 	isSent
 	hasSeedOrigin // an empty origin means that of the entry
+	hasFreshness  // FreshFor, FreshBy and VariantKey of the VisitHistorySummary
 )
 
 // AppendEntry appends e to b, without the origin of its URL, which the engine has in the key.
@@ -92,14 +93,20 @@ func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 	}
 	switch e.SeedOrigin {
 	case decorum.Origin{}:
-		return b
 	case e.URL.Origin():
-		return binaryrecord.AppendString(b, "")
+		b = binaryrecord.AppendString(b, "")
+	default:
+		b = binaryrecord.AppendString(b, e.SeedOrigin.String())
 	}
-	return binaryrecord.AppendString(b, e.SeedOrigin.String())
+	if more&hasFreshness != 0 {
+		b = binary.AppendVarint(b, int64(e.VisitHistorySummary.FreshFor))
+		b = binaryrecord.AppendString(b, e.VisitHistorySummary.FreshBy)
+		b = binaryrecord.AppendString(b, e.VisitHistorySummary.VariantKey)
+	}
+	return b
 }
 
-// appendVisitHistorySummary appends all fields of p.
+// appendVisitHistorySummary appends the fields of p, except those of hasFreshness.
 func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte {
 	b = binaryrecord.AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
@@ -134,7 +141,12 @@ func moreEntryFlags(e *storage.Entry) byte {
 	return flagIf(e.PriorityRank > 0, hasRank) | flagIf(e.VisitHistorySummary != nil, hasVisitHistorySummary) |
 		flagIf(e.Redirects > 0, hasRedirects) | flagIf(e.HTTPSUpgradeTried, isHTTPSUpgradeTried) |
 		flagIf(e.Request != nil, hasRequest) | flagIf(e.Sent, isSent) |
-		flagIf(!e.SeedOrigin.IsZero(), hasSeedOrigin)
+		flagIf(!e.SeedOrigin.IsZero(), hasSeedOrigin) | flagIf(hasFreshnessFields(e.VisitHistorySummary), hasFreshness)
+}
+
+// hasFreshnessFields reports whether p has a field of hasFreshness.
+func hasFreshnessFields(p *storage.VisitHistorySummary) bool {
+	return p != nil && (p.FreshFor != 0 || p.FreshBy != "" || p.VariantKey != "")
 }
 
 // flagIf returns flag if set is true, and 0 otherwise.
@@ -207,6 +219,11 @@ func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum
 		if e.SeedOrigin = ReadOrigin(r); e.SeedOrigin.IsZero() {
 			e.SeedOrigin = o
 		}
+	}
+	if p := e.VisitHistorySummary; more&hasFreshness != 0 && p != nil {
+		p.FreshFor, p.FreshBy, p.VariantKey = time.Duration(r.Varint()), r.String(), r.String()
+	} else if more&hasFreshness != 0 {
+		r.MarkDamaged()
 	}
 }
 

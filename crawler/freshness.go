@@ -1,0 +1,63 @@
+package crawler
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/decorum-crawler/decorum/crawler/httpcache"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// applyCacheRules sets what s says about freshness and variants, by the header of v's answer and that of
+// its request. It removes the validators of an answer that may not be stored (httpcache.Freshness.NoStore).
+func applyCacheRules(s *frontier.PageObservation, v *Visit) {
+	if !v.URL().Origin().IsHTTP() {
+		return
+	}
+	header, status := v.Response.Header, v.Response.Status
+	if status == http.StatusNotModified {
+		// A 304 updates the headers of the answer that it confirms, and leaves those that it lacks.
+		header, status = storedHeader(v.Lease.VisitHistorySummary), http.StatusOK
+		maps.Copy(header, v.Response.Header)
+	}
+	f := httpcache.Private.Evaluate(httpcache.Response{Status: status, Header: header,
+		RequestedAt: v.Start, ReceivedAt: v.End})
+	if s.NoStore = f.NoStore; s.NoStore {
+		s.ETag, s.LastModified = "", ""
+	}
+	if s.FreshFor = f.FreshFor(); s.FreshFor > 0 {
+		s.FreshBy = f.By
+	}
+	s.VariantKey = variantKey(v)
+}
+
+// storedHeader returns the header of a page's last answer that counts for its freshness, as far as
+// before has it. nil stands for no visit.
+func storedHeader(before *storage.VisitHistorySummary) http.Header {
+	h := http.Header{}
+	if before == nil {
+		return h
+	}
+	if before.LastModified != "" {
+		h["Last-Modified"] = []string{before.LastModified}
+	}
+	switch {
+	case before.FreshBy == httpcache.ByExpires:
+		h["Expires"] = []string{before.VisitedAt.Add(before.FreshFor).UTC().Format(http.TimeFormat)}
+	case strings.Contains(before.FreshBy, "="):
+		h["Cache-Control"] = []string{before.FreshBy}
+	}
+	return h
+}
+
+// variantKey returns the httpcache.VariantKey of v's page. All encodings of a body count as one
+// variant, because fetchers decode them.
+func variantKey(v *Visit) string {
+	if before := v.Lease.VisitHistorySummary; before != nil &&
+		v.Response.Status == http.StatusNotModified && v.Response.Header["Vary"] == nil {
+		return before.VariantKey
+	}
+	return httpcache.VariantKey(v.Response.Header, v.requestHeader, "accept-encoding")
+}
