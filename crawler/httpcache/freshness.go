@@ -34,6 +34,17 @@ const (
 	ByHeuristic = "heuristic" // a tenth of the time since Last-Modified
 )
 
+// DescribeFreshBy returns what the Freshness.By of an answer names, in words.
+func DescribeFreshBy(by string) string {
+	switch by {
+	case ByExpires:
+		return "Expires"
+	case ByHeuristic:
+		return "a tenth of the time since Last-Modified"
+	}
+	return "Cache-Control: " + by
+}
+
 // A Freshness is what the headers of an answer allow a cache.
 type Freshness struct {
 	// NoStore says that the cache may store no part of the answer (RFC 9111, section 3). The answer is

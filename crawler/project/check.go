@@ -234,6 +234,15 @@ func checkRevisitSettings(p *Project, found *problemCollector) {
 			found.add(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
+	for _, f := range []struct {
+		field string
+		value Duration
+	}{{"revisit.max_freshness", p.Revisit.MaxFreshness},
+		{"revisit.max_heuristic_freshness", p.Revisit.MaxHeuristicFreshness}} {
+		if d := time.Duration(f.value); d < 0 || d > maxRevisitInterval {
+			found.add(f.field, "%v is out of range: expected 0s to 3650d", f.value)
+		}
+	}
 	if p.Revisit.MinInterval > p.Revisit.MaxInterval {
 		found.add("revisit.min", "%v is longer than revisit.max, %v",
 			p.Revisit.MinInterval, p.Revisit.MaxInterval)

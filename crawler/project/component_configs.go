@@ -178,6 +178,17 @@ func (p *Project) ParamCleaner() (*frontier.ParamCleaner, error) {
 	return frontier.NewParamCleaner(frontier.ParamRules(p.Scope.Params))
 }
 
+// RevisitPolicy returns when pages are visited again.
+func (p *Project) RevisitPolicy() (frontier.RevisitPolicy, error) {
+	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
+	return frontier.RevisitPolicy{
+		Mode: mode, Interval: time.Duration(p.Revisit.Interval),
+		MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
+		MaxFreshness:          cmp.Or(time.Duration(p.Revisit.MaxFreshness), -1),
+		MaxHeuristicFreshness: cmp.Or(time.Duration(p.Revisit.MaxHeuristicFreshness), -1),
+	}, err
+}
+
 // allowedFileModes lists the valid values of output.mode; the first is the default.
 var allowedFileModes = []string{"0600", "0640", "0644"}
 

@@ -228,6 +228,12 @@ type RevisitSettings struct {
 	Interval    Duration `yaml:"every"` // with mode: interval
 	MinInterval Duration `yaml:"min"`   // with mode: adaptive
 	MaxInterval Duration `yaml:"max"`   // with mode: adaptive
+	// how long at most a page rests because its answer is fresh by Cache-Control or Expires (RFC 9111), even
+	// if every, or min and max, ask for an earlier visit; 0: freshness does not count
+	MaxFreshness Duration `yaml:"max_freshness"`
+	// with mode: adaptive, the same for an answer without these headers, whose freshness is estimated
+	// as a tenth of the time since Last-Modified; 0: it is not estimated
+	MaxHeuristicFreshness Duration `yaml:"max_heuristic_freshness"`
 }
 
 // StoreSettings says where the crawl keeps its state.
@@ -308,6 +314,8 @@ func Default() Project {
 			MaxFeedsPerHost: frontier.DefaultMaxFeedsPerHost, MaxSortLinksPerHost: frontier.DefaultMaxSortLinksPerHost},
 		Revisit: RevisitSettings{
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
+			MaxFreshness:          Duration(frontier.DefaultMaxFreshness),
+			MaxHeuristicFreshness: Duration(frontier.DefaultMaxHeuristicFreshness),
 		},
 		Store: StoreSettings{Path: "decorum-data", Redis: defaultRedisConfig()},
 		Output: OutputSettings{FileMode: allowedFileModes[0],

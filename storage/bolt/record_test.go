@@ -88,6 +88,9 @@ func FuzzParseEntry(f *testing.F) {
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
 		{URL: must1(decorum.ParseURL("https://a.example/")),
 			Request: &storage.NonGETRequest{Method: "POST", Body: []byte("x=1")}, Sent: true},
+		{URL: must1(decorum.ParseURL("https://a.example/")), SeedOrigin: o,
+			VisitHistorySummary: &storage.VisitHistorySummary{Status: 200, ETag: `"e"`,
+				FreshFor: time.Hour, FreshBy: "max-age=3600", VariantKey: "*"}},
 	} {
 		f.Add(record.AppendEntry(nil, &e))
 	}

@@ -169,7 +169,7 @@ func (w *randomRun) doAck() error {
 		a.Lease.FailedAttempts += w.rand.IntN(2)
 		if a.Outcome == storage.RevisitAt && w.rand.IntN(3) > 0 {
 			a.Lease.VisitHistorySummary = &storage.VisitHistorySummary{VisitedAt: w.now, Status: 200, ETag: `"e"`,
-				ComparedVisits: w.rand.IntN(9)}
+				ComparedVisits: w.rand.IntN(9), FreshFor: time.Duration(w.rand.IntN(3)) * time.Hour}
 		}
 		a.NotBefore = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
 		if w.rand.IntN(2) == 0 {

@@ -15,6 +15,7 @@ func newVisitHistorySummary(end time.Time) *storage.VisitHistorySummary {
 		VisitedAt: end, Status: 200, ETag: `"v1"`, LastModified: "Fri, 01 Jan 2100 00:00:00 GMT", BodyHash: 1<<63 + 1,
 		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute,
 		SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
+		FreshFor: 36 * time.Hour, FreshBy: "max-age=129600", VariantKey: "user-agent:0123456789abcdef",
 	}
 }
 
@@ -252,11 +253,12 @@ func testSizeLimits(f *fixture) {
 	long := strings.Repeat("v", storage.MaxValidatorBytes+1)
 	f.mustAddExactly(1, linkEntry("https://a.example/1"))
 	for name, p := range map[string]*storage.VisitHistorySummary{"ETag": {ETag: long},
-		"LastModified": {LastModified: long}} {
+		"LastModified": {LastModified: long}, "FreshBy": {FreshBy: long}, "VariantKey": {VariantKey: long},
+		"FreshFor": {FreshFor: -1}} {
 		e := linkEntry("https://a.example/2")
 		e.VisitHistorySummary = p
 		if _, err := f.store.Add(f.Context(), []storage.Entry{linkEntry("https://a.example/3"), e}, 0); err == nil {
-			f.Errorf("Add of a page with a long %s returned no error", name)
+			f.Errorf("Add of a page with an invalid %s returned no error", name)
 		}
 	}
 	l := f.mustLeaseURL(at(0), "https://a.example/1")

@@ -89,4 +89,12 @@ type VisitHistorySummary struct {
 	// SitemapLastmod is the modification time that a sitemap gave since the last visit.
 	SitemapLastmod     time.Time `json:"listed,omitzero"`
 	ConsecutiveMissing int       `json:"missing,omitempty"` // consecutive visits that found nothing there
+	// FreshFor is how long after the last visit its answer was fresh (RFC 9111), in nanoseconds.
+	FreshFor int64 `json:"fresh_ns,omitempty"`
+	// FreshBy is what made the answer fresh: a directive of Cache-Control such as max-age=60, Expires, or
+	// heuristic (by Last-Modified).
+	FreshBy string `json:"fresh_by,omitempty"`
+	// VariantKey names the request headers on which the answer depended (Vary), with a hash of their values.
+	// The validators are sent with the same headers only.
+	VariantKey string `json:"variant,omitempty"`
 }

@@ -67,6 +67,11 @@ type ExplainedNextVisit struct {
 	When      string    `json:"when"`        // now, at, never or after (the URLs that go before it)
 	NotBefore time.Time `json:"at,omitzero"` // the earliest time of the visit; absent if when is now or never
 	Reason    string    `json:"why"`
+	// FreshUntil is how long the last answer is fresh (RFC 9111), and FreshBy what says so: a directive of
+	// Cache-Control such as max-age=60, Expires, or heuristic (by Last-Modified). Absent: it is not fresh, or
+	// freshness does not count.
+	FreshUntil time.Time `json:"fresh_until,omitzero"`
+	FreshBy    string    `json:"fresh_by,omitempty"`
 	// Decision is the one by which the crawl would not visit the URL at this moment, whether or not it
 	// holds the URL; null: scope, rules, hours, Crawl-delay and port let it proceed.
 	Decision *ExplainedDecision `json:"decision,omitempty"`

@@ -368,7 +368,8 @@ func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 		VisitHistorySummary: &storage.VisitHistorySummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200,
 			ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
 			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour,
-			SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1},
+			SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1,
+			FreshFor: time.Hour + 1, FreshBy: "Expires", VariantKey: "cookie:0123456789abcdef"},
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
 		t.Fatal(err)
@@ -552,7 +553,8 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 					LastModified: string(p.LastModified),
 					BodyHash:     hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits,
 					TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
-					ConsecutiveMissing: p.ConsecutiveMissing}
+					ConsecutiveMissing: p.ConsecutiveMissing,
+					FreshFor:           time.Duration(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey}
 				u.ETag = p.ETag
 			}
 			ks.add(kind, u)

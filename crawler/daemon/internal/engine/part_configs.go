@@ -16,7 +16,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -40,7 +39,7 @@ func maxPolitenessDelay(p politeness.Policy) time.Duration {
 
 // crawlerSettings returns the crawler.Settings of a project.
 func crawlerSettings(p *project.Project) (crawler.Settings, error) {
-	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
+	revisit, err := p.RevisitPolicy()
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
@@ -59,10 +58,7 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 			Images:      p.Discover.Images,
 			Resources:   p.Discover.Resources,
 		},
-		Revisit: frontier.RevisitPolicy{
-			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
-			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
-		},
+		Revisit: revisit,
 	}, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/httpcache"
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -431,14 +432,41 @@ func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit 
 		}
 	}
 	delayReason := "it was put off after a failed visit"
+	var freshUntil time.Time
+	var freshBy string
 	if e.FrontierState.State == StateNames[storage.StateAwaitingRevisit] {
-		delayReason = "it was visited, and its revisit is due then"
+		var freshness string
+		freshUntil, freshBy, freshness = q.explainFreshness(e.urlFrontierState.storedEntry.VisitHistorySummary)
+		delayReason = "it was visited, and its revisit is due then" + freshness
 	}
 	postpone(e.urlFrontierState.dueAt, delayReason)
+	v.FreshUntil, v.FreshBy = freshUntil, freshBy
 	if e.FrontierState.URLsAhead > 0 && e.FrontierState.State == StateNames[storage.StateQueued] {
 		return q.explainVisitAfterOthers(e, v)
 	}
 	return v
+}
+
+// explainFreshness returns until when, by what and in which words the last answer of a page is fresh; zero
+// values if it is not, or if freshness does not count. page may be nil.
+func (q *Inspector) explainFreshness(page *storage.VisitHistorySummary) (until time.Time, by, text string) {
+	policy, err := q.Project.RevisitPolicy()
+	if page == nil || err != nil {
+		return until, "", ""
+	}
+	until, delay := page.VisitedAt.Add(page.FreshFor).UTC(), policy.FreshnessDelay(*page)
+	if delay == 0 || !until.After(q.AsOf) {
+		return time.Time{}, "", ""
+	}
+	text = fmt.Sprintf("; its answer is fresh until %s by %s", FormatTime(until),
+		httpcache.DescribeFreshBy(plaintext.ReplaceControlChars(page.FreshBy)))
+	switch {
+	case !page.SitemapLastmod.IsZero():
+		text += ", but a sitemap lists it as modified since"
+	case delay < page.FreshFor:
+		text += fmt.Sprintf(", which counts for %s at most", DelayText(api.Milliseconds(delay)))
+	}
+	return until, page.FreshBy, text
 }
 
 // explainVisitAfterOthers is explainPendingVisit for a URL that others of its origin precede. The

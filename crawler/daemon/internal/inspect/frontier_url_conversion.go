@@ -32,6 +32,7 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits,
 			ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
 			SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
+			FreshFor: int64(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey,
 		}
 	}
 	return l
@@ -86,6 +87,7 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHis
 		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits,
 		TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
 		ConsecutiveMissing: p.ConsecutiveMissing,
+		FreshFor:           time.Duration(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey,
 	}, nil
 }
 
