@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/httpcache"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -189,6 +190,52 @@ func TestDelayIsBounded(t *testing.T) {
 		s := frontier.PageObservation{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
 		if delay := adaptive.Plan(&p, s).Delay; delay < hour || delay > 30*day {
 			t.Fatalf("%+v, seen %+v: rests %v", p, s, delay)
+		}
+	}
+}
+
+// TestFreshnessDelay: freshness is a floor under the time of the next visit, within its bounds. An estimate
+// counts in adaptive mode only, and not beyond the longest interval.
+func TestFreshnessDelay(t *testing.T) {
+	const stated, estimated = "max-age=1", httpcache.ByHeuristic
+	weeklyWith := func(limit time.Duration) frontier.RevisitPolicy {
+		policy := weekly
+		policy.MaxFreshness = limit
+		return policy
+	}
+	adaptiveWith := func(maxInterval, stated, estimated time.Duration) frontier.RevisitPolicy {
+		return frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: hour, MaxInterval: maxInterval,
+			MaxFreshness: stated, MaxHeuristicFreshness: estimated}
+	}
+	for _, tt := range []struct {
+		name     string
+		policy   frontier.RevisitPolicy
+		freshFor time.Duration
+		by       string
+		want     time.Duration
+	}{
+		{"stale", weekly, 0, "", 0},
+		{"stated", weekly, 10 * day, stated, 10 * day},
+		{"beyond the default bound", weekly, 3650 * day, stated, 30 * day},
+		{"beyond a bound", weeklyWith(8 * day), 10 * day, stated, 8 * day},
+		{"off", weeklyWith(-1), 10 * day, stated, 0},
+		{"stated, beyond the longest interval", adaptiveWith(2*day, 0, 0), 10 * day, stated, 10 * day},
+		{"estimated, in interval mode", weekly, 10 * day, estimated, 0},
+		{"estimated", adaptiveWith(30*day, 0, 0), 10 * hour, estimated, 10 * hour},
+		{"estimated, beyond the default bound", adaptiveWith(30*day, 0, 0), 10 * day, estimated, day},
+		{"estimated, beyond a bound", adaptiveWith(30*day, 0, 2*day), 10 * day, estimated, 2 * day},
+		{"estimated, beyond the longest interval", adaptiveWith(2*hour, 0, 0), 10 * day, estimated, 2 * hour},
+		{"estimated, beyond the bound of what is stated", adaptiveWith(30*day, hour, 0), 10 * day, estimated, hour},
+		{"estimates are off", adaptiveWith(30*day, 0, -1), 10 * day, estimated, 0},
+		{"freshness is off, and with it estimates", adaptiveWith(30*day, -1, 0), 10 * day, estimated, 0},
+	} {
+		o := frontier.PageObservation{At: epoch, Status: 200, FreshFor: tt.freshFor, FreshBy: tt.by}
+		plan := tt.policy.Plan(nil, o)
+		o.FreshFor = 0
+		withoutFreshness := tt.policy.Plan(nil, o).Delay
+		if got := tt.policy.FreshnessDelay(plan.Summary); got != tt.want || plan.Delay != max(got, withoutFreshness) {
+			t.Errorf("%s: %v, so that the page rests for %v; want %v, and %v without freshness", tt.name, got,
+				plan.Delay, tt.want, withoutFreshness)
 		}
 	}
 }
