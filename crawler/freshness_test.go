@@ -259,7 +259,9 @@ func TestNoStore(t *testing.T) {
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/never": respond(func(int) string { return "no-store, max-age=604800" }),
-			"/later": respond(func(nth int) string { return []string{"no-cache", "no-cache", "no-store", ""}[min(nth, 3)] }),
+			"/later": respond(func(nth int) string {
+				return []string{"no-cache", "no-cache", "no-store", ""}[min(nth, 3)]
+			}),
 		}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/never",
 			"http://a.test/later")
@@ -328,7 +330,8 @@ func TestFreshnessAfterRestart(t *testing.T) {
 					return always("Vary: "+names, "Cache-Control: max-age=259200")
 				}
 				site, seeds := cachedSite([]cachedPage{
-					{"/both", vary("User-Agent, Accept-Language"), 0}, {"/fixed", vary("User-Agent, Accept-Encoding"), 0},
+					{"/both", vary("User-Agent, Accept-Language"), 0},
+					{"/fixed", vary("User-Agent, Accept-Encoding"), 0},
 					{"/language", vary("accept-language"), 0}, {"/plain", always("Cache-Control: max-age=259200"), 0},
 					{"/any", vary("*"), 0}})
 				web := crawltest.New(site)

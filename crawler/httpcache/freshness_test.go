@@ -66,7 +66,8 @@ func TestFreshness(t *testing.T) {
 		{"5.3 empty Expires", 0, header("Expires: ", "Last-Modified: "+httpTime(-100*day)), 0, 0, 0, ""},
 		{"5.3 Expires in the form of RFC 850", 0, header("Expires: Sunday, 01-Mar-26 13:00:00 GMT"), 0, hour, hour,
 			"Expires"},
-		{"5.3 Expires in the form of asctime", 0, header("Expires: Sun Mar  1 13:00:00 2026"), 0, hour, hour, "Expires"},
+		{"5.3 Expires in the form of asctime", 0, header("Expires: Sun Mar  1 13:00:00 2026"), 0, hour, hour,
+			"Expires"},
 		{"4.2.1 the earlier of two Expires", 0, header("Expires: "+httpTime(2*hour), "Expires: "+httpTime(hour)), 0,
 			hour, hour, "Expires"},
 		{"4.2.1 one of two Expires is invalid", 0, header("Expires: "+httpTime(hour), "Expires: -1"), 0, 0, 0, ""},
@@ -197,7 +198,8 @@ func FuzzEvaluate(f *testing.F) {
 	f.Add(200, "max-age=60", "5", httpTime(0), httpTime(hour), httpTime(-day), int64(0))
 	f.Add(404, "no-store", "99999999999999999999", "x", "0", "Mon, 01 Jan 0001 00:00:00 GMT", int64(math.MinInt64))
 	f.Fuzz(func(t *testing.T, status int, cacheControl, age, date, expires, modified string, delay int64) {
-		r := httpcache.Response{Status: status, ReceivedAt: receivedAt, RequestedAt: receivedAt.Add(-time.Duration(delay)),
+		r := httpcache.Response{Status: status,
+			ReceivedAt: receivedAt, RequestedAt: receivedAt.Add(-time.Duration(delay)),
 			Header: http.Header{"Cache-Control": {cacheControl}, "Age": {age}, "Date": {date}, "Expires": {expires},
 				"Last-Modified": {modified}}}
 		for _, kind := range []httpcache.Kind{httpcache.Private, httpcache.Shared} {

@@ -23,7 +23,8 @@ func TestVariants(t *testing.T) {
 		{"the same", header("Vary: User-Agent, Accept-Language"), request, true},
 		{"another User-Agent", header("Vary: User-Agent"), header("User-Agent: bot/2.0"), false},
 		{"case of the value", header("Vary: User-Agent"), header("User-Agent: Bot/1.0"), false},
-		{"another header that does not matter", header("Vary: User-Agent"), header("User-Agent: bot/1.0", "X: y"), true},
+		{"another header that does not matter", header("Vary: User-Agent"), header("User-Agent: bot/1.0", "X: y"),
+			true},
 		{"a header is missing now", header("Vary: Accept-Language"), header(), false},
 		{"a header is new", header("Vary: Cookie"), header("Cookie: a=b"), false},
 		{"a header is new and empty", header("Vary: Cookie"), header("Cookie: "), false},
@@ -44,7 +45,8 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%s: key %q matches: %v, want %v", tt.name, key, got, tt.want)
 		}
 	}
-	if key := httpcache.VariantKey(header("Vary: A, B"), header("A: x")); httpcache.MatchesVariant(key, header("B: x")) {
+	key := httpcache.VariantKey(header("Vary: A, B"), header("A: x"))
+	if httpcache.MatchesVariant(key, header("B: x")) {
 		t.Errorf("key %q matches a request in which two headers have changed places", key)
 	}
 }

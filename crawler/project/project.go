@@ -94,8 +94,8 @@ type RobotsSettings struct {
 	Dialect string `yaml:"dialect"` // google, yandex or google-oss: Google's published parser to the letter
 	// obey Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
 	ObeyExtensions bool `yaml:"extensions"`
-	// longest time that a robots.txt is used. Within it, its Cache-Control decides; without one, a
-	// day
+	// longest time that a robots.txt is used. Within it, its Cache-Control or Expires decides; without
+	// both, a day
 	MaxTTL       Duration `yaml:"max_ttl"`
 	ObeyMetaTags bool     `yaml:"meta"` // obey robots meta elements, X-Robots-Tag, rel=nofollow
 	// Purposes is what the crawl is for: search, ai-input, ai-train, archive. The crawl does not

@@ -71,8 +71,8 @@ type Daemon interface {
 type CrawlerIdentities struct {
 	Identities []CrawlerIdentity `json:"products"` // of all projects, each once
 	Version    string            `json:"version"`  // of decorum
-	// RobotsMaxTTL is the longest time for which a project uses a robots.txt whose Cache-Control allows
-	// more than a day; absent: every project fetches each file at least once a day.
+	// RobotsMaxTTL is the longest time for which a project uses a robots.txt whose Cache-Control or Expires
+	// allows more than a day; absent: every project fetches each file at least once a day.
 	RobotsMaxTTL Milliseconds `json:"robots_max_ttl_ms,omitempty"`
 }
 
