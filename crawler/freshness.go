@@ -33,17 +33,14 @@ func applyCacheRules(s *frontier.PageObservation, v *Visit) {
 	s.VariantKey = variantKey(v)
 }
 
-// storedHeader returns the header of a page's last answer that counts for its freshness, as far as
-// before has it. nil stands for no visit.
+// storedHeader returns the header by which a page's last answer was fresh, as far as before has it. nil
+// stands for no visit.
 func storedHeader(before *storage.VisitHistorySummary) http.Header {
 	h := http.Header{}
-	if before == nil {
-		return h
-	}
-	if before.LastModified != "" {
-		h["Last-Modified"] = []string{before.LastModified}
-	}
 	switch {
+	case before == nil:
+	case before.FreshBy == httpcache.ByHeuristic:
+		h["Last-Modified"] = []string{before.LastModified}
 	case before.FreshBy == httpcache.ByExpires:
 		h["Expires"] = []string{before.VisitedAt.Add(before.FreshFor).UTC().Format(http.TimeFormat)}
 	case strings.Contains(before.FreshBy, "="):

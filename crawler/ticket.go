@@ -130,10 +130,10 @@ func (t Ticket) Request() *storage.NonGETRequest {
 }
 
 // Validators returns the ETag and Last-Modified of the last answer for the URL, unchanged. A
-// Fetcher sends them as If-None-Match and If-Modified-Since. request is the rest of the header that it
-// sends, which it does not change any more; nil if the protocol has none. The validators are empty if the
-// crawl wants the whole body: also if the last answer depended, by its Vary header, on a header that
-// differs in request.
+// Fetcher sends them as If-None-Match and If-Modified-Since. request is the header that it is about to
+// send, complete but for these two; nil if the protocol has none. The validators are empty if the crawl
+// wants the whole body, and if the last answer depended, by its Vary header, on a header that is another
+// one in request.
 func (t Ticket) Validators(request http.Header) (etag, lastModified string) {
 	if t.data == nil {
 		return "", ""

@@ -163,7 +163,7 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
 	if s.isMissing() {
 		// A missing page is visited ever less often. The history of its changes stays, but not its
 		// validators: if it comes back, it must be fetched in full.
-		p.ETag, p.LastModified = "", ""
+		p.ETag, p.LastModified, p.VariantKey = "", "", ""
 		p.ConsecutiveMissing++
 		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.ConsecutiveMissing, 0), maxConsecutiveMissing))
 	}
@@ -176,6 +176,9 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
 		p.ETag, p.LastModified = "", ""
 	case s.ETag != "":
 		p.ETag = s.ETag
+	}
+	if p.ETag == "" && p.LastModified == "" {
+		p.VariantKey = "" // which only says when they may be sent
 	}
 	// A first visit has nothing to compare with. Later ones add a comparison.
 	if before.VisitedAt.IsZero() {

@@ -13,12 +13,12 @@ const maxDelta = 1 << 31 * time.Second
 // Directives are the directives of the Cache-Control headers of an answer (RFC 9111, section 5.2.2).
 // Directives of no effect on freshness and storing, and unknown ones, are left out.
 type Directives struct {
-	MaxAge, SMaxAge          Delta
-	NoStore, NoCache         bool // no-cache with field names counts as without
-	Private, Public          bool // private with field names counts as without
-	MustRevalidate           bool
-	ProxyRevalidate          bool
-	MustUnderstandStatusCode bool // must-understand
+	MaxAge, SMaxAge  Delta
+	NoStore, NoCache bool // no-cache with field names counts as without
+	Private, Public  bool // private with field names counts as without
+	MustRevalidate   bool
+	ProxyRevalidate  bool
+	MustUnderstand   bool
 }
 
 // A Delta is the value of max-age or s-maxage.
@@ -65,7 +65,7 @@ func (d *Directives) add(name, value string) {
 	case "proxy-revalidate":
 		d.ProxyRevalidate = true
 	case "must-understand":
-		d.MustUnderstandStatusCode = true
+		d.MustUnderstand = true
 	}
 }
 

@@ -79,7 +79,7 @@ func TestDirectives(t *testing.T) {
 		`private="a, no-store`:           {Private: true, NoStore: true},
 		"max-age=x, no-store":            {NoStore: true, MaxAge: httpcache.Delta{IsStated: true, IsInvalid: true}},
 		"must-revalidate, proxy-revalidate, public, must-understand": {MustRevalidate: true, ProxyRevalidate: true,
-			Public: true, MustUnderstandStatusCode: true},
+			Public: true, MustUnderstand: true},
 		"nostore, no-storex, no store, \"no-store\"": {},
 		"s-maxage=5": {SMaxAge: httpcache.Delta{IsStated: true, Value: 5 * time.Second}},
 	} {

@@ -140,9 +140,9 @@ func isHeuristicallyCacheable(status int) bool {
 func (k Kind) mayStore(r Response, d Directives, by string) bool {
 	understood := isHeuristicallyCacheable(r.Status)
 	switch {
-	case d.MustUnderstandStatusCode && !understood:
+	case d.MustUnderstand && !understood:
 		return false
-	case d.NoStore && !d.MustUnderstandStatusCode, r.Status == http.StatusPartialContent:
+	case d.NoStore && !d.MustUnderstand, r.Status == http.StatusPartialContent:
 		return false
 	case k == Shared && d.Private:
 		return false
