@@ -18,8 +18,8 @@ func TestBotPageSaysHowLongTheCrawlerKeepsRobots(t *testing.T) {
 	for _, tt := range []struct{ name, ttl, says string }{
 		{"hourly", "1h", "again at least once a day. From then on"},
 		{"daily", "24h", "again at least once a day. From then on"},
-		{"rare", "90d", "again at least once a day, unless <code>Cache-Control</code> or <code>Expires</code> of your " +
-			"<code>robots.txt</code> allows a longer time: then at least every 90 d. From then on"},
+		{"rare", "90d", "again at least once a day, unless <code>Cache-Control</code> or <code>Expires</code> of " +
+			"your <code>robots.txt</code> allows a longer time: then at least every 90 d. From then on"},
 		{"weekly", "7d", "then at least every 90 d."},
 	} {
 		if _, err := d.PutProject(t.Context(), tt.name, fmt.Appendf(nil, "agent: {contact: 'mailto:bot@example.com'}\n"+
