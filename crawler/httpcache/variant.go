@@ -1,9 +1,9 @@
 package httpcache
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,8 +63,9 @@ func MatchesVariant(key string, request http.Header) bool {
 
 // hashHeaders returns a hash of the headers of a request whose names are in list, separated by
 // commas. Lines of one header count as a list on one line, and the space around a value does not count.
+// The hash is cryptographic, because a value may be a cookie or a password, and exports contain the hash.
 func hashHeaders(list string, request http.Header) string {
-	h := fnv.New64a()
+	h := sha256.New()
 	for name := range strings.SplitSeq(list, ",") {
 		values := slices.Clone(request.Values(name))
 		for i := range values {
@@ -72,8 +73,7 @@ func hashHeaders(list string, request http.Header) string {
 		}
 		// A line break, which no value contains, separates the headers; a missing one differs from an
 		// empty one.
-		_, _ = fmt.Fprintf(h, "%d ", min(len(values), 1))
-		_, _ = io.WriteString(h, strings.Join(values, ", ")+"\n")
+		_, _ = fmt.Fprintf(h, "%d %s\n", min(len(values), 1), strings.Join(values, ", "))
 	}
-	return fmt.Sprintf("%016x", h.Sum64())
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
