@@ -27,10 +27,22 @@ func applyCacheRules(s *frontier.PageObservation, v *Visit) {
 	if s.NoStore = f.NoStore; s.NoStore {
 		s.ETag, s.LastModified = "", ""
 	}
+	s.VariantKey = variantKey(v)
+	// An answer that stands for no later request (Vary: *) is fresh for none.
+	if !httpcache.MatchesVariant(s.VariantKey, v.requestHeader) || f.IsHeuristic() && !mayEstimateFreshness(v) {
+		return
+	}
 	if s.FreshFor = f.FreshFor(); s.FreshFor > 0 {
 		s.FreshBy = f.By
 	}
-	s.VariantKey = variantKey(v)
+}
+
+// mayEstimateFreshness reports whether v's answer, which states no expiration, may be fresh by a heuristic. Of an
+// answer that a 304 confirms it is not known whether it said no-cache or max-age=0, unless it was fresh by the
+// heuristic itself.
+func mayEstimateFreshness(v *Visit) bool {
+	before := v.Lease.VisitHistorySummary
+	return v.Response.Status != http.StatusNotModified || before != nil && before.FreshBy == httpcache.ByHeuristic
 }
 
 // storedHeader returns the header by which a page's last answer was fresh, as far as before has it. nil

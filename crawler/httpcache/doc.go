@@ -20,7 +20,7 @@
 //     crawl, not a cache.
 //   - Vary names the request headers that the answer depends on. If the next request differs in one of
 //     them, the stored answer does not stand for it, and its validators are not sent. Vary: * stands
-//     for headers that nobody knows, so no later request is conditional.
+//     for headers that nobody knows, so the answer is fresh for no later request, and none is conditional.
 //
 // # The parser
 //
