@@ -4,7 +4,9 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/crawler/httpcache"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
@@ -43,6 +45,20 @@ func applyCacheRules(s *frontier.PageObservation, v *Visit) {
 func mayEstimateFreshness(v *Visit) bool {
 	before := v.Lease.VisitHistorySummary
 	return v.Response.Status != http.StatusNotModified || before != nil && before.FreshBy == httpcache.ByHeuristic
+}
+
+// mayListPages reports whether v's answer may be a sitemap or a feed, by what led to it and by its content type. A
+// 304 need not have a content type; then the page is none if it was fresh for longer than maxFreshness before, which
+// no sitemap or feed is.
+func mayListPages(v *Visit, maxFreshness time.Duration) bool {
+	contentType, before := v.Response.Header.Get("Content-Type"), v.Lease.VisitHistorySummary
+	switch {
+	case v.Kind == SitemapVisit, v.Kind == FeedVisit, extract.IsFeedContentType(contentType):
+		return true
+	case v.Response.Status == http.StatusNotModified && contentType == "":
+		return before == nil || before.FreshFor <= maxFreshness
+	}
+	return isSeed(v.Lease) && isSitemapType(contentType)
 }
 
 // storedHeader returns the header by which a page's last answer was fresh, as far as before has it. nil

@@ -174,8 +174,8 @@ func TestHeuristicFreshness(t *testing.T) {
 	})
 }
 
-// TestFreshSitemapsAndFeeds: sitemaps and feeds that are fresh are not asked for again. A robots.txt is
-// asked for as its Expires says.
+// TestFreshSitemapsAndFeeds: sitemaps and feeds that are fresh are not asked for again before MaxSitemapFreshness.
+// A robots.txt is asked for as its Expires says.
 func TestFreshSitemapsAndFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cached := func(res crawltest.Response, seconds string) crawltest.PageFunc {
@@ -195,7 +195,9 @@ func TestFreshSitemapsAndFeeds(t *testing.T) {
 					"<rss version='2.0'><channel></channel></rss>"), "345600"),
 				"/map.txt": cached(crawltest.Text("http://a.test/\n"), "259200"),
 			}})
-		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
+		policy := dailyRevisits
+		policy.MaxSitemapFreshness = 30 * day
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), policy, true, "http://a.test/")
 		runFor(t, c, 10*day-time.Hour)
 		visits := visitTimes(web)
 		for path, want := range map[string]int{"/": 10, "/feed": 3, "/map.txt": 4} {
@@ -208,6 +210,41 @@ func TestFreshSitemapsAndFeeds(t *testing.T) {
 			t.Errorf("robots.txt was visited %d times, want 10", got)
 		}
 		checkRevisitsArePolite(t, web)
+	})
+}
+
+// TestLongFreshSitemapsAndFeeds: a sitemap or feed that is fresh for a year is asked for again after
+// MaxSitemapFreshness, also if its 304s have no content type, and however the crawl has found it. Other pages are not.
+func TestLongFreshSitemapsAndFeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cached := func(contentType, body string) crawltest.PageFunc {
+			return func(r crawltest.PageRequest) crawltest.Response {
+				res := crawltest.ResponseOfType(contentType, body)
+				if r.NthForURL > 1 {
+					res = crawltest.Response{Status: http.StatusNotModified, Header: http.Header{}}
+				}
+				res.Header.Set("ETag", `"1"`)
+				res.Header.Set("Cache-Control", "max-age=31536000")
+				return res
+			}
+		}
+		const feed = "<rss version='2.0'><channel></channel></rss>"
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.txt\n", 0, nil),
+			Pages: map[string]crawltest.PageFunc{
+				"/":          cached("text/html", "<link rel=alternate type=application/rss+xml href=/announced><a href=/feed>"),
+				"/announced": cached("text/xml", feed), "/feed": cached("application/rss+xml", feed),
+				"/map.txt": cached("text/plain", "http://a.test/\n"), "/seed.txt": cached("text/plain", "http://a.test/\n"),
+			}})
+		policy := dailyRevisits
+		policy.MaxSitemapFreshness = 2 * day
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), policy, true, "http://a.test/", "http://a.test/seed.txt")
+		runFor(t, c, 10*day-time.Hour)
+		for path, want := range map[string]int{"/": 1, "/announced": 5, "/feed": 5, "/map.txt": 5, "/seed.txt": 5} {
+			if got := len(visitTimes(web)[path]); got != want {
+				t.Errorf("%s was visited %d times, want %d", path, got, want)
+			}
+		}
 	})
 }
 

@@ -36,7 +36,11 @@ func (o outcomePlanner) doneOrRevisit(ctx context.Context, v *Visit) (leaseOutco
 	if !policy.IsEnabled() || v.Lease.Request != nil {
 		return leaseOutcome{outcome: storage.Done}, nil
 	}
-	plan := policy.Plan(v.Lease.VisitHistorySummary, pageObservation(v))
+	observed := pageObservation(v)
+	if limit := policy.SitemapFreshnessLimit(); observed.FreshFor > limit && mayListPages(v, limit) {
+		observed.FreshFor = limit
+	}
+	plan := policy.Plan(v.Lease.VisitHistorySummary, observed)
 	if plan.IsComparable {
 		if err := o.recordRevisitResult(ctx, v, plan.Changed); err != nil {
 			return leaseOutcome{outcome: storage.Requeue}, err

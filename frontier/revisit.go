@@ -57,12 +57,17 @@ type RevisitPolicy struct {
 	// is estimated from Last-Modified. Such a page rests no longer than MaxInterval. 0 means
 	// DefaultMaxHeuristicFreshness; negative: there is no estimate.
 	MaxHeuristicFreshness time.Duration
+	// MaxSitemapFreshness is MaxFreshness for sitemaps and feeds, if it is shorter: they list a page for a short
+	// time only, so a page that is not seen then is lost. 0 means DefaultMaxSitemapFreshness; negative: sitemaps
+	// and feeds are never fresh.
+	MaxSitemapFreshness time.Duration
 }
 
 // Defaults of RevisitPolicy.
 const (
 	DefaultMaxFreshness          = 30 * 24 * time.Hour
 	DefaultMaxHeuristicFreshness = 24 * time.Hour
+	DefaultMaxSitemapFreshness   = 24 * time.Hour
 )
 
 // maxConsecutiveMissing is after how many consecutive visits with status 404 or 410 a page is given
@@ -148,6 +153,11 @@ func (r RevisitPolicy) FreshnessDelay(p storage.VisitHistorySummary) time.Durati
 		limit = min(limit, cmp.Or(r.MaxHeuristicFreshness, DefaultMaxHeuristicFreshness), r.MaxInterval)
 	}
 	return max(min(p.FreshFor, limit), 0)
+}
+
+// SitemapFreshnessLimit returns the greatest PageObservation.FreshFor of a sitemap or feed.
+func (r RevisitPolicy) SitemapFreshnessLimit() time.Duration {
+	return max(cmp.Or(r.MaxSitemapFreshness, DefaultMaxSitemapFreshness), 0)
 }
 
 // summaryAndDelay returns RevisitPlan.Summary and RevisitPlan.Delay for Plan, without the effect of

@@ -54,9 +54,9 @@ type VisitHistorySummary struct {
 	TotalComparedInterval time.Duration
 	SitemapLastmod        time.Time // modification time in a sitemap read since the last visit; or zero
 	ConsecutiveMissing    int       // visits in a row that found no page
-	// FreshFor is how long after VisitedAt the last response was fresh (RFC 9111), and FreshBy what said
-	// so, in the words of package httpcache and in at most MaxValidatorBytes bytes. 0: it was stale, or
-	// nothing is known.
+	// FreshFor is how long after VisitedAt the last response was fresh (RFC 9111), for a sitemap or feed as
+	// far as that counts, and FreshBy what said so, in the words of package httpcache and in at most
+	// MaxValidatorBytes bytes. 0: it was stale, or nothing is known.
 	FreshFor time.Duration
 	FreshBy  string
 	// VariantKey says which requests may have ETag and LastModified: see httpcache.VariantKey. Empty: all.

@@ -238,7 +238,8 @@ func checkRevisitSettings(p *Project, found *problemCollector) {
 		field string
 		value Duration
 	}{{"revisit.max_freshness", p.Revisit.MaxFreshness},
-		{"revisit.max_heuristic_freshness", p.Revisit.MaxHeuristicFreshness}} {
+		{"revisit.max_heuristic_freshness", p.Revisit.MaxHeuristicFreshness},
+		{"revisit.max_sitemap_freshness", p.Revisit.MaxSitemapFreshness}} {
 		if d := time.Duration(f.value); d < 0 || d > maxRevisitInterval {
 			found.add(f.field, "%v is out of range: expected 0s to 3650d", f.value)
 		}

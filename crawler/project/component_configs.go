@@ -186,6 +186,7 @@ func (p *Project) RevisitPolicy() (frontier.RevisitPolicy, error) {
 		MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
 		MaxFreshness:          cmp.Or(time.Duration(p.Revisit.MaxFreshness), -1),
 		MaxHeuristicFreshness: cmp.Or(time.Duration(p.Revisit.MaxHeuristicFreshness), -1),
+		MaxSitemapFreshness:   cmp.Or(time.Duration(p.Revisit.MaxSitemapFreshness), -1),
 	}, err
 }
 

@@ -234,6 +234,9 @@ type RevisitSettings struct {
 	// with mode: adaptive, the same for an answer without these headers, whose freshness is estimated
 	// as a tenth of the time since Last-Modified; 0: it is not estimated
 	MaxHeuristicFreshness Duration `yaml:"max_heuristic_freshness"`
+	// max_freshness for sitemaps and feeds, if it is shorter, so that no page is missed that they list for a
+	// short time only; 0: they are never fresh
+	MaxSitemapFreshness Duration `yaml:"max_sitemap_freshness"`
 }
 
 // StoreSettings says where the crawl keeps its state.
@@ -316,6 +319,7 @@ func Default() Project {
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 			MaxFreshness:          Duration(frontier.DefaultMaxFreshness),
 			MaxHeuristicFreshness: Duration(frontier.DefaultMaxHeuristicFreshness),
+			MaxSitemapFreshness:   Duration(frontier.DefaultMaxSitemapFreshness),
 		},
 		Store: StoreSettings{Path: "decorum-data", Redis: defaultRedisConfig()},
 		Output: OutputSettings{FileMode: allowedFileModes[0],

@@ -284,6 +284,10 @@ p.yaml:3:32: revisit.min: 744h is longer than revisit.max, 720h
 p.yaml:3:26: revisit.max_freshness: 96000h is out of range: expected 0s to 3650d
   3 | revisit: {max_freshness: 4000d}
     |                          ^`},
+		{"revisit sitemap freshness", minimalFile + "revisit: {max_sitemap_freshness: 4000d}\n", `
+p.yaml:3:34: revisit.max_sitemap_freshness: 96000h is out of range: expected 0s to 3650d
+  3 | revisit: {max_sitemap_freshness: 4000d}
+    |                                  ^`},
 		{"revisit mode", minimalFile + "revisit: {mode: sometimes}\n", `
 p.yaml:3:17: revisit.mode: "sometimes" is not one of none, interval, adaptive
   3 | revisit: {mode: sometimes}

@@ -89,7 +89,8 @@ type VisitHistorySummary struct {
 	// SitemapLastmod is the modification time that a sitemap gave since the last visit.
 	SitemapLastmod     time.Time `json:"listed,omitzero"`
 	ConsecutiveMissing int       `json:"missing,omitempty"` // consecutive visits that found nothing there
-	// FreshFor is how long after the last visit its answer was fresh (RFC 9111), in nanoseconds.
+	// FreshFor is how long after the last visit its answer was fresh (RFC 9111), in nanoseconds; for a sitemap
+	// or feed at most revisit.max_sitemap_freshness.
 	FreshFor int64 `json:"fresh_ns,omitempty"`
 	// FreshBy is what made the answer fresh: a directive of Cache-Control such as max-age=60, Expires, or
 	// heuristic (by Last-Modified).
