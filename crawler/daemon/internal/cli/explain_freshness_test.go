@@ -31,7 +31,12 @@ func freshSite() crawltest.Site {
 			"/expires": respond("Expires", func(at time.Time) string {
 				return at.Add(48 * time.Hour).UTC().Format(http.TimeFormat)
 			}),
-			"/old":   respond("Last-Modified", func(time.Time) string { return "Mon, 01 Jan 1990 00:00:00 GMT" }),
+			"/old": respond("Last-Modified", func(time.Time) string { return "Mon, 01 Jan 1990 00:00:00 GMT" }),
+			"/feed": func(r crawltest.PageRequest) crawltest.Response {
+				res := crawltest.ResponseOfType("application/rss+xml", "<rss version='2.0'><channel></channel></rss>")
+				res.Header.Set("Cache-Control", "max-age=604800")
+				return res
+			},
 			"/plain": crawltest.StaticPage(crawltest.HTML("x")),
 		},
 	}
@@ -53,6 +58,7 @@ func TestExplainFreshness(t *testing.T) {
 		pages   []explained
 	}{
 		{"{mode: interval, every: 1h}", []explained{{"/week", 7 * 24 * time.Hour, byMaxAge},
+			{"/feed", 24 * time.Hour, byMaxAge + ", which counts for 24h at most"},
 			{"/expires", 48 * time.Hour, byExpires}, {"/old", time.Hour, ""}, {"/plain", time.Hour, ""}}},
 		{"{mode: interval, every: 1h, max_freshness: 36h}", []explained{
 			{"/week", 36 * time.Hour, byMaxAge + ", which counts for 36h at most"},
@@ -70,7 +76,8 @@ func TestExplainFreshness(t *testing.T) {
 		v := daemontest.NewWebFixture(t, freshSite())
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: "+
 			"['http://fresh.example/week', 'http://fresh.example/expires', 'http://fresh.example/old', "+
-			"'http://fresh.example/plain']\nstore: {path: "+v.DataDir()+"}\nrevisit: "+tt.revisit+"\n")
+			"'http://fresh.example/plain', 'http://fresh.example/feed']\n"+
+			"store: {path: "+v.DataDir()+"}\nrevisit: "+tt.revisit+"\n")
 		runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
 		for _, p := range tt.pages {
 			e := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.DataDir(), "--format=json",

@@ -463,7 +463,7 @@ func (q *Inspector) explainFreshness(page *storage.VisitHistorySummary) (until t
 	switch {
 	case !page.SitemapLastmod.IsZero():
 		text += ", but a sitemap lists it as modified since"
-	case delay < page.FreshFor:
+	case delay < page.FreshFor, page.FreshFor == policy.SitemapFreshnessLimit(): // FreshFor itself is bounded
 		text += fmt.Sprintf(", which counts for %s at most", DelayText(api.Milliseconds(delay)))
 	}
 	return until, page.FreshBy, text
