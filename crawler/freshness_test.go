@@ -232,9 +232,11 @@ func TestLongFreshSitemapsAndFeeds(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.txt\n", 0, nil),
 			Pages: map[string]crawltest.PageFunc{
-				"/":          cached("text/html", "<link rel=alternate type=application/rss+xml href=/announced><a href=/feed>"),
+				"/": cached("text/html",
+					"<link rel=alternate type=application/rss+xml href=/announced><a href=/feed>"),
 				"/announced": cached("text/xml", feed), "/feed": cached("application/rss+xml", feed),
-				"/map.txt": cached("text/plain", "http://a.test/\n"), "/seed.txt": cached("text/plain", "http://a.test/\n"),
+				"/map.txt":  cached("text/plain", "http://a.test/\n"),
+				"/seed.txt": cached("text/plain", "http://a.test/\n"),
 			}})
 		policy := dailyRevisits
 		policy.MaxSitemapFreshness = 2 * day
@@ -409,11 +411,14 @@ func TestFreshnessAfterRestart(t *testing.T) {
 		want    []string
 	}{
 		"the same headers": {http.Header{"Accept-Language": {"en"}}, []string{"200 revisit /any", "200 revisit /any",
-			"304 revisit /both", "304 revisit /fixed", "304 revisit /language", "304 revisit /plain", "200 revisit /any"}},
+			"304 revisit /both", "304 revisit /fixed", "304 revisit /language", "304 revisit /plain",
+			"200 revisit /any"}},
 		"another language": {http.Header{"Accept-Language": {"de"}}, []string{"200 revisit /any", "200 revisit /any",
-			"200 revisit /both", "304 revisit /fixed", "200 revisit /language", "304 revisit /plain", "200 revisit /any"}},
+			"200 revisit /both", "304 revisit /fixed", "200 revisit /language", "304 revisit /plain",
+			"200 revisit /any"}},
 		"no language": {nil, []string{"200 revisit /any", "200 revisit /any",
-			"200 revisit /both", "304 revisit /fixed", "200 revisit /language", "304 revisit /plain", "200 revisit /any"}},
+			"200 revisit /both", "304 revisit /fixed", "200 revisit /language", "304 revisit /plain",
+			"200 revisit /any"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
