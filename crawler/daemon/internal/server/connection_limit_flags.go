@@ -43,7 +43,7 @@ func (c *listenerConnectionLimits) check() error {
 			return usage.Errorf("--%s: it must not be negative", flag)
 		}
 	}
-	maxFiles := maxDescriptors()
+	maxFiles := connlimit.MaxDescriptors()
 	effective := c.withDefaults(maxFiles)
 	if sum := uint64(effective.MaxTrusted + effective.MaxUntrusted + effective.maxBot); maxFiles > 0 &&
 		sum > maxFiles/2 {

@@ -41,7 +41,7 @@ func OpenListeners(ctx context.Context, opts ListenOptions, log *slog.Logger) (*
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	g := &Server{log: log, connectionLimits: opts.withDefaults(maxDescriptors())}
+	g := &Server{log: log, connectionLimits: opts.withDefaults(connlimit.MaxDescriptors())}
 	var err error
 	if g.APIListener, g.tlsConfig, err = opts.openListener(ctx, log); err != nil {
 		return nil, err

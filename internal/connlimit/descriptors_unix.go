@@ -1,12 +1,12 @@
 //go:build unix
 
-package server
+package connlimit
 
 import "syscall"
 
-// maxDescriptors returns how many descriptors the process may have open, or 0 if that is unknown. The Go
+// MaxDescriptors returns how many descriptors the process may have open, or 0 if that is unknown. The Go
 // runtime has raised the soft limit to the hard limit.
-func maxDescriptors() uint64 {
+func MaxDescriptors() uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 0
