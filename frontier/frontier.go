@@ -120,6 +120,15 @@ func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 	return f.store.Ack(ctx, acks)
 }
 
+// NextURLDue returns when the next URL of host can be leased, and the zero time if the host has none.
+// known is false if the store cannot say.
+func (f *Frontier) NextURLDue(ctx context.Context, host string) (due time.Time, known bool) {
+	if store, ok := f.store.(storage.NextDueReporter); ok {
+		return store.NextURLDue(ctx, host)
+	}
+	return time.Time{}, false
+}
+
 // Renew extends a lease to LeaseTTL from now by the Frontier's clock. See storage.Queue.
 func (f *Frontier) Renew(ctx context.Context, l storage.Lease) error {
 	return f.store.Renew(ctx, l, f.cfg.Now(), f.cfg.LeaseTTL)

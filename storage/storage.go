@@ -36,6 +36,13 @@ type FailureNotifier interface {
 	FailureChannel() <-chan struct{}
 }
 
+// A NextDueReporter is a Queue that knows without I/O when the next URL of a host can be leased.
+type NextDueReporter interface {
+	// NextURLDue returns when a URL of host can be leased next, and the zero time if the host has none to
+	// lease, now or later. known is false if the Queue would have to read that first.
+	NextURLDue(ctx context.Context, host string) (due time.Time, known bool)
+}
+
 // Limits on the arguments of a Store. A call that exceeds one returns an error and changes nothing.
 const (
 	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData

@@ -41,6 +41,19 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	return info, found, err
 }
 
+// NextURLDue implements storage.NextDueReporter. It knows nothing of a host that is not in memory.
+func (s *Store) NextURLDue(ctx context.Context, host string) (due time.Time, known bool) {
+	if err := s.engine.lockIfOpen(ctx); err != nil {
+		return time.Time{}, false
+	}
+	defer s.engine.mu.Unlock()
+	h := s.engine.index.hosts[host]
+	if h == nil || s.engine.index.schedule.EvictedHostByNumber(h.number) != nil {
+		return time.Time{}, false
+	}
+	return h.NextURLDue(), true
+}
+
 // OriginURLsInState implements storage.Inspector. It yields leased URLs first, since they return to
 // the head of the queue if their leases expire.
 func (s *Store) OriginURLsInState(

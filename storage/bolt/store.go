@@ -27,6 +27,7 @@ type Store struct {
 var (
 	_ storage.Store           = (*Store)(nil)
 	_ storage.Inspector       = (*Store)(nil)
+	_ storage.NextDueReporter = (*Store)(nil)
 	_ storage.OriginLister    = (*Store)(nil)
 	_ storage.Importer        = (*Store)(nil)
 	_ storage.FailureNotifier = (*Store)(nil)

@@ -11,9 +11,22 @@ import (
 )
 
 var (
-	_ storage.Inspector    = (*Store)(nil)
-	_ storage.OriginLister = (*Store)(nil)
+	_ storage.Inspector       = (*Store)(nil)
+	_ storage.OriginLister    = (*Store)(nil)
+	_ storage.NextDueReporter = (*Store)(nil)
 )
+
+// NextURLDue implements storage.NextDueReporter.
+func (m *Store) NextURLDue(ctx context.Context, host string) (due time.Time, known bool) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return time.Time{}, false
+	}
+	defer m.mu.Unlock()
+	if h := m.hosts[host]; h != nil {
+		due = h.NextURLDue()
+	}
+	return due, true
+}
 
 // Origins implements storage.Inspector.
 func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {

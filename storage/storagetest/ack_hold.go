@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
@@ -102,6 +103,29 @@ var holdTests = []testCase{
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(100)})
 		f.mustHoldOrigin("https://a.example", time.Time{}, false)
 		f.mustLeaseURL(at(0), "https://a.example/")
+	}},
+	{"NextURLDue follows the host's rest, its holds, retry times and leases", func(f *fixture) {
+		store, ok := f.store.(storage.NextDueReporter)
+		if !ok {
+			f.Skip("the store cannot tell without I/O")
+		}
+		want := func(when string, want time.Time) {
+			f.Helper()
+			if due, known := store.NextURLDue(context.Background(), "a.example"); !known || !due.Equal(want) {
+				f.Errorf("%s: the next URL is due at %v (known: %v), want %v", when, due, known, want)
+			}
+		}
+		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(10))
+		want("a rest", at(10))
+		f.mustHoldOrigin("https://a.example", at(20), true)
+		want("a hold", at(20))
+		l := f.mustLeaseURL(at(20), "https://a.example/2")
+		want("a lease", at(10))
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(30)})
+		want("a retry", at(30))
+		f.ackVisit(f.mustLeaseURL(at(30), "https://a.example/2"), at(40))
+		want("no URL", time.Time{})
 	}},
 	{"a new hold replaces the one before, longer or shorter", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))

@@ -115,6 +115,18 @@ func (h *Host[Q]) PrecedesInHeap(g *Host[Q]) bool { return h.nextDue < g.nextDue
 // HeapIndexPtr implements HeapItem, for Schedule.hostsByDue.
 func (h *Host[Q]) HeapIndexPtr() *int32 { return &h.dueHeapIndex }
 
+// NextURLDue returns when the next URL of the host can be leased, and the zero time if it has none. A
+// leased URL counts as one, because its host is in use.
+func (h *Host[Q]) NextURLDue() time.Time {
+	switch {
+	case h.LeasesOut > 0:
+		return h.Due
+	case len(h.origins) == 0:
+		return time.Time{}
+	}
+	return timecmp.Later(time.Unix(0, h.origins[0].nextDue), h.Due)
+}
+
 // A Lease is a URL that is leased. The engine knows which.
 type Lease[Q OriginURLQueue] struct {
 	Token           uint64
