@@ -7,9 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Fetcher makes the request of a Ticket, as Ticket.Request describes it. Before it sends anything
@@ -26,6 +28,17 @@ type Fetcher interface {
 // returned.
 type VisitResourceReleaser interface {
 	ReleaseVisitResources(Ticket)
+}
+
+// A ConnectionKeeper is a Fetcher that keeps connections open between visits. The crawl says when each
+// host is visited next, so that no connection stays open that will not be used.
+type ConnectionKeeper interface {
+	// SetNextVisit says that the next visit to host begins at due or later. The zero time means that the
+	// crawl has no URL of the host. The crawl calls it after each lease that it has acked.
+	SetNextVisit(host string, due time.Time)
+	// CloseConnections closes the connections to the hosts for which wants returns true. The crawl calls it
+	// when a brake has stopped hosts. A connection in use need not be closed: its visit is cancelled.
+	CloseConnections(wants func(host string) bool)
 }
 
 // A ProductTokenReporter is a Fetcher whose requests name the crawl. Crawler.Validate compares the
@@ -94,6 +107,42 @@ func (b MultiSchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Respo
 func (b MultiSchemeFetcher) ReleaseVisitResources(t Ticket) {
 	if f, ok := b[t.URL().Origin().Scheme()].(VisitResourceReleaser); ok {
 		f.ReleaseVisitResources(t)
+	}
+}
+
+// SetNextVisit implements ConnectionKeeper: it calls each Fetcher that is one.
+func (b MultiSchemeFetcher) SetNextVisit(host string, due time.Time) {
+	b.forEachConnectionKeeper(func(k ConnectionKeeper) { k.SetNextVisit(host, due) })
+}
+
+// CloseConnections implements ConnectionKeeper: it calls each Fetcher that is one.
+func (b MultiSchemeFetcher) CloseConnections(wants func(host string) bool) {
+	b.forEachConnectionKeeper(func(k ConnectionKeeper) { k.CloseConnections(wants) })
+}
+
+// forEachConnectionKeeper calls f with each Fetcher that is a ConnectionKeeper. A Fetcher of several
+// schemes is called several times, which has no further effect.
+func (b MultiSchemeFetcher) forEachConnectionKeeper(f func(ConnectionKeeper)) {
+	for _, fetcher := range b {
+		if k, ok := fetcher.(ConnectionKeeper); ok {
+			f(k)
+		}
+	}
+}
+
+// announceNextVisit tells a Fetcher that keeps connections when the host of a lease is visited next, by
+// the store or, if that does not know, by the host's state after the visit; nil if none was made.
+func (c *Crawler) announceNextVisit(ctx context.Context, host string, state *storage.HostState) {
+	keeper, ok := c.Fetcher.(ConnectionKeeper)
+	if !ok {
+		return
+	}
+	due, known := c.Frontier.NextURLDue(ctx, host)
+	if !known && state != nil {
+		due, known = state.Due, true
+	}
+	if known {
+		keeper.SetNextVisit(host, due)
 	}
 }
 

@@ -179,6 +179,7 @@ func (c *Crawler) commit(ctx context.Context, lv *leasedVisit, r leaseOutcome) e
 	l := lv.lease
 	ack := newAck(l, r)
 	err := c.hostTable.ackLease(commitContext(ctx), &ack)
+	c.announceNextVisit(commitContext(ctx), l.URL.Origin().Host(), ack.HostState)
 	if errors.Is(err, storage.ErrStaleLease) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", l.URL)
 		lv.uncountPage()

@@ -36,6 +36,7 @@ type ticketData struct {
 	sendWasAllowed     atomic.Bool                // RecordSend let the request leave
 	unsafeSendRecorded atomic.Bool                // the store has marked an unsafe request as sent
 	rawExchange        *decorum.RawExchange       // set by SetExchange
+	connUse            ConnectionUse              // set by SetConnection
 	bodyShare          *bodymem.VisitShare        // memory charged for the body; nil if it is not counted
 	bodySpool          *bodymem.CompressedSpool   // the body of a sitemap; nil if it is in the Response
 	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes; nil until a connection is accepted
@@ -261,6 +262,10 @@ func (t Ticket) isUnsafeSendRecorded() bool { return t.state().unsafeSendRecorde
 // SetExchange sets Visit.Exchange to the bytes sent and received, whether a whole answer came or
 // not. A Fetcher that keeps them calls it before Fetch returns.
 func (t Ticket) SetExchange(x *decorum.RawExchange) { t.state().rawExchange = x }
+
+// SetConnection sets Visit.Connection. A Fetcher that knows its connections calls it before Fetch
+// returns, whether a whole answer came or not.
+func (t Ticket) SetConnection(use ConnectionUse) { t.state().connUse = use }
 
 // RetainBodyMemoryForVisit keeps the memory of the body reserved until the visit is over: its
 // handler has returned, and it is archived and recorded. A Fetcher calls it before Fetch returns an

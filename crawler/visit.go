@@ -22,16 +22,17 @@ import (
 
 // A Visit is one request and its result.
 type Visit struct {
-	Lease     storage.Lease        // the leased URL; a visit to robots.txt or tdmrep.json is made for it
-	Kind      VisitKind            // what the visit is to
-	Clearance gate.Clearance       // proof that the request was allowed
-	Start     time.Time            // start of the request
-	End       time.Time            // end of the answer; the host rests from here
-	Response  *decorum.Response    // nil if no whole answer came
-	Err       error                // why Response is nil, the handler's error, or damage of a sitemap
-	LinkCount int                  // number of links that the handler returned
-	Links     []LinkToVisit        // these links, for a Recorder; nil if the content is withheld
-	Exchange  *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
+	Lease      storage.Lease        // the leased URL; a visit to robots.txt or tdmrep.json is made for it
+	Kind       VisitKind            // what the visit is to
+	Clearance  gate.Clearance       // proof that the request was allowed
+	Start      time.Time            // start of the request
+	End        time.Time            // end of the answer; the host rests from here
+	Response   *decorum.Response    // nil if no whole answer came
+	Err        error                // why Response is nil, the handler's error, or damage of a sitemap
+	LinkCount  int                  // number of links that the handler returned
+	Links      []LinkToVisit        // these links, for a Recorder; nil if the content is withheld
+	Exchange   *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
+	Connection ConnectionUse        // which connection carried the request; zero if the fetcher does not say
 	// NextVisit is when the host may be visited again, and DelayReason why not earlier. Both are set for
 	// Hooks.Visited.
 	NextVisit   politeness.NextVisit
@@ -56,6 +57,15 @@ type Visit struct {
 	isDuplicateOnHost  bool // another URL of the host gave the same body before
 	contentWithheld    bool // the handler did not get the content
 	withheldBytes      int  // bytes of content left out of this copy
+}
+
+// A ConnectionUse says which connection carried the request of a visit. It is zero if no connection
+// was established.
+type ConnectionUse struct {
+	Reused           bool // the connection was open before the visit
+	Opened           bool // the connection was opened for the visit
+	FullHandshake    bool // opened with a full TLS handshake
+	ResumedHandshake bool // opened with a TLS handshake that resumed an earlier session
 }
 
 // URL returns the URL of the request: the leased URL, or the robots.txt or tdmrep.json that it
@@ -246,7 +256,7 @@ type Recorder interface {
 // error.
 func (v *Visit) takeFromTicket(t Ticket) {
 	v.Exchange, v.unsafeSendRecorded = t.data.rawExchange, t.isUnsafeSendRecorded()
-	v.hostSlots, v.requestHeader = t.data.permit.HostSlots(), t.data.requestHeader
+	v.hostSlots, v.requestHeader, v.Connection = t.data.permit.HostSlots(), t.data.requestHeader, t.data.connUse
 	if addr := t.data.remoteAddr.Load(); addr != nil {
 		v.remoteAddr = *addr
 	}
