@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -59,6 +60,7 @@ var (
 	_ crawler.Fetcher               = (*Collector)(nil)
 	_ crawler.VisitResourceReleaser = (*Collector)(nil)
 	_ crawler.ProductTokenReporter  = (*Collector)(nil)
+	_ crawler.ConnectionKeeper      = (*Collector)(nil)
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl with the frontier f whose requests
@@ -204,6 +206,12 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 
 // ProductToken implements crawler.ProductTokenReporter.
 func (c *Collector) ProductToken() string { return c.fetcher.ProductToken() }
+
+// SetNextVisit implements crawler.ConnectionKeeper.
+func (c *Collector) SetNextVisit(host string, due time.Time) { c.fetcher.SetNextVisit(host, due) }
+
+// CloseConnections implements crawler.ConnectionKeeper.
+func (c *Collector) CloseConnections(wants func(host string) bool) { c.fetcher.CloseConnections(wants) }
 
 // errNotFetched is the error of a Crawler that was assembled incorrectly.
 var errNotFetched = errors.New("the callbacks have not seen the request for the page: is the Collector the Fetcher " +

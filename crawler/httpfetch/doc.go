@@ -24,6 +24,8 @@
 //   - crawlDialer (dial.go, proxy.go), which looks up names (cachingResolver), refuses addresses
 //     that are not public (publicaddr.go) and reserves the server's address for the visit, both
 //     when the socket is about to be connected;
+//   - connKeeper (host_conns.go), which closes connections that no visit will use: net/http keeps
+//     them all, and IdleConns limits those of all Fetchers;
 //   - leaseCheckedConn, which over HTTP/1 refuses to write once the request is canceled or the
 //     visit's lease has expired, and recordedConn, which keeps the bytes of the exchange for a
 //     WARC file;
@@ -37,10 +39,10 @@
 // # Goroutines and locks
 //
 // The package itself starts no goroutine. The goroutines of net/http end with the visit or, for a
-// kept-open connection, with Fetcher.CloseIdleConnections or after 90 seconds. Timers and context
-// callbacks end with the visit.
+// kept-open connection, with Fetcher.CloseIdleConnections or after Config.MaxIdleTime. Timers and context
+// callbacks end with the visit, or with the connections of a host.
 //
-// The locks of Cookies, cachingResolver, ownAddrs and wireRecorder are never held together. Cookies
+// The locks of Cookies, cachingResolver, ownAddrs, IdleConns and wireRecorder are never held together. Cookies
 // holds its lock while it reads and writes notes; cachingResolver releases its lock during a lookup.
 // wireRecorder.mu comes before the lock of bodymem.Budget: memory is released under it.
 package httpfetch

@@ -8,7 +8,9 @@ import (
 
 // NewTransport returns the transport for cfg, to which a test can add certificates.
 func NewTransport(cfg Config) *http.Transport {
-	return newHTTPTransport(mustNewCrawlDialer(cfg.withDefaults()))
+	n := mustNewCrawlDialer(cfg.withDefaults())
+	n.keeper = nil
+	return newHTTPTransport(n)
 }
 
 // NewWithNetwork returns a Fetcher that uses blockedAddrKind to check addresses and trusts roots.

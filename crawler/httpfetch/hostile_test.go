@@ -23,7 +23,7 @@ import (
 
 // hostileConfig configures the fetchers of the tests with hostile servers.
 var hostileConfig = httpfetch.Config{
-	UserAgent: userAgent, AllowPrivate: true, MaxBody: 1 << 20, MaxHeaderBytes: 16 << 10,
+	UserAgent: userAgent, AllowPrivate: true, MaxBody: 1 << 20, MaxHeaderBytes: 16 << 10, HTTP2: true,
 	Timeout: 5 * time.Second, FirstByteTimeout: 2 * time.Second,
 }
 

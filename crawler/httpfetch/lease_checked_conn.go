@@ -22,10 +22,9 @@ func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// leaseCheckedConnOf returns the leaseCheckedConn inside c. It returns nil if c has none, and over
-// HTTP/2, where one connection may carry several visits.
+// leaseCheckedConnOf returns the leaseCheckedConn inside c, nil if c has none.
 func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
-	for c != nil && !isHTTP2Conn(c) {
+	for c != nil {
 		switch inner := c.(type) {
 		case *leaseCheckedConn:
 			return inner
@@ -40,9 +39,22 @@ func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	return nil
 }
 
+// keptConnOf returns the keptConn inside c. It returns nil if c has none, as a connection to a proxy
+// for plain http.
+func keptConnOf(c net.Conn) *keptConn {
+	if g := leaseCheckedConnOf(c); g != nil {
+		kept, _ := g.Conn.(*keptConn)
+		return kept
+	}
+	return nil
+}
+
 // enableLeaseCheck makes each write to the connection of p check whether p may still send, until
-// disableLeaseCheck.
+// disableLeaseCheck. Over HTTP/2 it does nothing, because a connection may carry several visits.
 func (p *roundTrip) enableLeaseCheck() {
+	if isHTTP2Conn(p.conn) {
+		return
+	}
 	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.user.Store(p)
 	}

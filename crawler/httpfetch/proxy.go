@@ -27,6 +27,8 @@ func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 		plain.Scheme = "http" // dialHTTPProxyServer adds TLS, with HTTP/1.1 inside it
 		t.Proxy = http.ProxyURL(&plain)
 		t.DialContext = n.dialHTTPProxyServer
+		// Plain http requests to all hosts share these connections, which no host's next visit ends.
+		t.IdleConnTimeout = n.cfg.MaxIdleTime
 	default:
 		t.DialContext = n.dialThroughSOCKSProxy
 	}
@@ -35,8 +37,15 @@ func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 // dialHTTPProxyServer connects to an HTTP proxy, with TLS if its scheme is https.
 func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := proxyServerDialer{}.DialContext(ctx, network, addr)
-	if err != nil || n.proxy.Scheme == "http" {
-		return conn, err
+	if err != nil {
+		return nil, err
+	}
+	// A tunnel leads to one host; a connection for plain http is used for all hosts.
+	if p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip); p != nil && p.ticket.URL().Origin().Scheme() == "https" {
+		conn = n.keep(ctx, conn, lookupResult{}, netip.Addr{})
+	}
+	if n.proxy.Scheme == "http" {
+		return conn, nil
 	}
 	encrypted := tls.Client(conn, &tls.Config{ServerName: n.proxy.Hostname(),
 		NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
@@ -80,14 +89,20 @@ func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr s
 	if err != nil {
 		return nil, err
 	}
+	var tunnelAddr netip.Addr
 	if n.proxy.Scheme == "socks5" {
 		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
 			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // the zero ticket is refused
 		}
-		host = p.serverAddr.Addr().String()
+		tunnelAddr = p.serverAddr.Addr()
+		host = tunnelAddr.String()
 	}
-	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
+	conn, err := dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	return n.keep(ctx, conn, lookupResult{}, tunnelAddr), nil
 }
 
 // defaultPorts has the default port of each scheme that the package fetches.
@@ -96,16 +111,16 @@ var defaultPorts = map[string]string{"http": "80", "https": "443"}
 // lookupAddrIfAllPublic returns the best address of host, or an error if a visit may not connect to
 // one of its addresses.
 func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (netip.Addr, error) {
-	addrs, err := n.resolver.lookup(ctx, host)
+	found, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	for _, a := range addrs {
+	for _, a := range found.addrs {
 		if err := n.checkPublicAddr(netip.AddrPortFrom(a, 0)); err != nil {
 			return netip.Addr{}, err
 		}
 	}
-	return addrs[0], nil
+	return found.addrs[0], nil
 }
 
 // checkAndClaimProxiedHost makes the checks of a direct connection for a request that a proxy will

@@ -31,37 +31,43 @@ type cachingResolver struct {
 // A dnsEntry is a lookup and its result. The lookup is under way until done is closed; the other
 // fields are valid after that.
 type dnsEntry struct {
-	done           chan struct{}
-	addrs          []netip.Addr
+	done chan struct{}
+	lookupResult
 	err            error
-	lookupCanceled bool      // the caller's context ended before the answer came
-	expires        time.Time // zero: the entry is not used again
+	lookupCanceled bool // the caller's context ended before the answer came
+}
+
+// A lookupResult has the addresses of a host.
+type lookupResult struct {
+	host    string
+	addrs   []netip.Addr // best first and at least one
+	expires time.Time    // when the host must be looked up again; zero for an IP address, which stays valid
 }
 
 func newCachingResolver(r *net.Resolver, ttl time.Duration) *cachingResolver {
 	return &cachingResolver{resolver: cmp.Or(r, net.DefaultResolver), ttl: ttl, entries: map[string]*dnsEntry{}}
 }
 
-// lookup returns the addresses of host, best first and at least one; for an IP address it returns
-// that address. The error is a *net.DNSError or the cause of ctx.
-func (n *cachingResolver) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+// lookup returns the addresses of host; for an IP address it returns that address. The error is a
+// *net.DNSError or the cause of ctx.
+func (n *cachingResolver) lookup(ctx context.Context, host string) (lookupResult, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}, nil
+		return lookupResult{host: host, addrs: []netip.Addr{a}}, nil
 	}
 	for {
 		a, created := n.getOrCreate(host)
 		if created {
 			n.lookupIntoEntry(ctx, host, a)
-			return a.addrs, a.err
+			return a.lookupResult, a.err
 		}
 		select {
 		case <-a.done:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return lookupResult{}, context.Cause(ctx)
 		}
 		// The caller that made the lookup gave up: look the host up for this caller instead.
 		if !a.lookupCanceled {
-			return a.addrs, a.err
+			return a.lookupResult, a.err
 		}
 	}
 }
@@ -83,7 +89,7 @@ func (n *cachingResolver) getOrCreate(host string) (a *dnsEntry, created bool) {
 			delete(n.entries, name)
 		}
 	}
-	a = &dnsEntry{done: make(chan struct{})}
+	a = &dnsEntry{done: make(chan struct{}), lookupResult: lookupResult{host: host}}
 	n.entries[host] = a
 	return a, true
 }
@@ -99,7 +105,7 @@ func (a *dnsEntry) isPending() bool {
 }
 
 // lookupIntoEntry looks host up, sets the fields of a and closes a.done. Temporary failures are not
-// cached: they leave a.expires zero.
+// cached: they leave a.expires zero, and getOrCreate looks the host up again.
 func (n *cachingResolver) lookupIntoEntry(ctx context.Context, host string, a *dnsEntry) {
 	addrs, err := n.resolver.LookupNetIP(ctx, "ip", host)
 	n.mu.Lock()

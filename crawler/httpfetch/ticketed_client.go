@@ -30,7 +30,8 @@ type roundTrip struct {
 	serverAddr       netip.AddrPort           // server's address; zero if unknown, as behind some proxies
 	viaProxy         bool                     // conn leads to the proxy, not to serverAddr
 	conn             net.Conn                 // carries the request; nil until net/http has a connection
-	connWasReused    bool                     // conn carried an earlier exchange
+	connWasReused    bool                     // conn was open before the visit
+	connUse          crawler.ConnectionUse    // how conn came to be
 	responseBegan    atomic.Bool              // the first byte of the response has arrived
 	ctx              context.Context          // context of the request; once it is done, nothing more is sent
 	cancelRequest    context.CancelCauseFunc  // cancels ctx
@@ -193,7 +194,7 @@ var errUnsupportedScheme = errors.New("only http and https are fetched")
 // again, cancels the request before anything is sent. A connection to an address that must not be
 // visited now is refused here as well: the dialer refuses it for new connections, but a kept-open
 // connection does not pass through the dialer.
-func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
+func (p *roundTrip) newRequest(ctx context.Context, n *crawlDialer) (*http.Request, error) {
 	u, request := p.ticket.URL(), p.ticket.Request()
 	if !u.Origin().IsHTTP() {
 		return nil, errUnsupportedScheme
@@ -204,7 +205,14 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 			p.refuseConn(info.Conn, p.markIfStaleConn(errConnBroken))
 			return
 		}
-		p.connWasReused = info.Reused
+		p.connWasReused = info.Reused || info.WasIdle
+		kept := keptConnOf(info.Conn)
+		if p.connWasReused && kept != nil && !n.mayReuse(ctx, kept, p) {
+			info.Conn.Close() // nothing is sent over it: net/http takes another connection
+			return
+		}
+		p.connUse = newConnUse(info)
+		kept.setOutermost(info.Conn)
 		err := p.attachAndCheckConn(info.Conn)
 		if err == nil {
 			err = p.ticket.RecordSend(ctx)
@@ -226,6 +234,23 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 		setUnparsablePath(req.URL, u.PathAndQuery())
 	}
 	return req, nil
+}
+
+// newConnUse returns how the connection of info came to be.
+func newConnUse(info httptrace.GotConnInfo) crawler.ConnectionUse {
+	use := crawler.ConnectionUse{Reused: info.Reused, Opened: !info.Reused}
+	if info.Reused {
+		return use
+	}
+	conn := info.Conn
+	if recorded, ok := conn.(*recordedConn); ok {
+		conn = recorded.Conn
+	}
+	if t, ok := conn.(*tls.Conn); ok {
+		use.ResumedHandshake = t.ConnectionState().DidResume
+		use.FullHandshake = !use.ResumedHandshake
+	}
+	return use
 }
 
 // setUnparsablePath makes net/http send a path that net/url refuses, because of a percent sign that

@@ -166,8 +166,8 @@ func (c *recordedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// recordConns makes all connections of t recordedConns, which see the bytes inside TLS. They speak
-// HTTP/1.1: the frames of HTTP/2 are not a message that a WARC file could hold.
+// recordConns makes all connections of t recordedConns, which see the bytes inside TLS. t must not offer
+// HTTP/2, whose frames are not a message that a WARC file could hold.
 func recordConns(t *http.Transport) {
 	dial := t.DialContext
 	wrap := func(c net.Conn) net.Conn { return &recordedConn{Conn: c} }
@@ -183,9 +183,6 @@ func recordConns(t *http.Transport) {
 		}
 		return secure, nil
 	}, wrap)
-	t.ForceAttemptHTTP2 = false
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true)
 }
 
 // tlsHandshake returns c with TLS, as t would speak it to addr. t must have a TLS configuration and a
