@@ -86,6 +86,7 @@ var numberFields = []numberField{
 	{"fetch.max_sitemap_body", 1, 1 << 40},
 	{"fetch.max_request_body", 1, storage.MaxBodyBytes},
 	{"fetch.max_header", 1 << 10, 16 << 20},
+	{"fetch.connections.tls_sessions", 0, 1e6},
 	{"output.warc_max_size", minOutputFileSize, maxOutputFileSize},
 	{"output.ledger_max_size", minOutputFileSize, maxOutputFileSize},
 }

@@ -182,7 +182,8 @@ type FetchSettings struct {
 	DNSTTL       Duration          `yaml:"dns_ttl"` // how long the addresses of a host are cached
 	// file of certificates (PEM) of authorities that vouch for servers and proxies, as those of an
 	// intranet do, in addition to the system's; relative to the project file
-	CAFile string `yaml:"ca_file"`
+	CAFile      string             `yaml:"ca_file"`
+	Connections ConnectionSettings `yaml:"connections"`
 	// HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part
 	// matches any. The crawl connects to the ports of other services, such as 22, 25 and 6379, only
 	// where a rule names a port
@@ -192,6 +193,20 @@ type FetchSettings struct {
 	AllowPrivate bool `yaml:"allow_private"`
 	// visit ftp URLs within the scope, too; a seed that is an ftp URL has the same effect
 	FTP bool `yaml:"ftp"`
+}
+
+// ConnectionSettings says what the crawl keeps of a connection after a visit, for the next visit to the
+// host. --idle-connections limits the connections of all projects together.
+type ConnectionSettings struct {
+	// how long a connection stays open without a visit, at most; it is closed before if its host has no
+	// further URL, or if the server is likely to close it before the next visit. 0: connections are not
+	// kept
+	IdleTimeout Duration `yaml:"idle_timeout"`
+	// TLS sessions kept in memory, so that the next connection to a host needs no full handshake; 0: none
+	TLSSessions int `yaml:"tls_sessions"`
+	// offer HTTP/2 to https servers: one connection for all visits that a host gets at a time, but more
+	// memory for each host; without effect with output.warc
+	HTTP2 bool `yaml:"http2"`
 }
 
 // DiscoverySettings says where the crawl finds further URLs.
@@ -307,7 +322,8 @@ func Default() Project {
 		Limits: LimitSettings{Workers: 64},
 		Fetch: FetchSettings{
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
-			MaxHeader: 64 << 10, MaxBody: 10 << 20,
+			Connections: ConnectionSettings{IdleTimeout: Duration(90 * time.Second), TLSSessions: 10_000},
+			MaxHeader:   64 << 10, MaxBody: 10 << 20,
 			MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain",
 				"application/pdf"},

@@ -252,6 +252,10 @@ p.yaml:3:23: discover.max_links: 0 is out of range: expected 1 to 1000000
 p.yaml:3:27: fetch.max_sitemap_body: 0 is out of range: expected 1 to 1099511627776
   3 | fetch: {max_sitemap_body: 0}
     |                           ^`},
+		{"TLS sessions", minimalFile + "fetch: {connections: {tls_sessions: -1}}\n", `
+p.yaml:3:37: fetch.connections.tls_sessions: -1 is out of range: expected 0 to 1000000
+  3 | fetch: {connections: {tls_sessions: -1}}
+    |                                     ^`},
 		{"sitemaps of a host", minimalFile + "discover: {max_sitemaps: 0}\n", `
 p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_sitemaps: 0}

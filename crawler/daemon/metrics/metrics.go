@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
@@ -41,6 +42,7 @@ type Metrics struct {
 	pagesWithheld  prometheus.Counter
 	retries        *prometheus.CounterVec
 	localFailures  prometheus.Counter
+	connections    *prometheus.CounterVec
 }
 
 // New returns metrics with all counters at 0. Each scrape calls listProjects for the state of the
@@ -68,10 +70,13 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 			"Visits that failed on this machine; they are repeated, and not charged to the host."),
 		retries: newCounterVec("retries_total", "Pages that failed and will be tried again, by the class of failure.",
 			"reason"),
+		connections: newCounterVec("connections_opened_total",
+			"Connections opened for visits, by how their TLS handshake went: full, resumed, or none without TLS.",
+			"handshake"),
 	}
 	// A scrape also collects the state of the projects, of the Go runtime, and of the process.
 	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches,
-		m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
+		m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures, m.connections,
 		newBuildInfo(), &allProjectsCollector{listProjects, log}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -128,6 +133,18 @@ func (m *Metrics) RegisterBodyMemory(b *bodymem.Budget) {
 			func() float64 { return float64(b.Usage().DeniedVisits) }))
 }
 
+// RegisterIdleConns adds metrics of the connections that are kept open for later visits. It may be called
+// once.
+func (m *Metrics) RegisterIdleConns(c *httpfetch.IdleConns) {
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		opts := prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
+		return prometheus.NewGaugeFunc(opts, func() float64 { return float64(value()) })
+	}
+	m.registry.MustRegister(
+		gauge("idle_connections", "Connections that are kept open for later visits.", c.Len),
+		gauge("idle_connections_limit", "Limit of the connections that are kept open for later visits.", c.Limit))
+}
+
 // Handler returns the handler of /metrics. It answers in the format that the request accepts, to at
 // most four requests at a time.
 func (m *Metrics) Handler() http.Handler {
@@ -173,6 +190,21 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 		m.pagesWithheld.Inc()
 	}
 	m.bodyBytes.Add(float64(v.BodyLen()))
+	m.countConnection(v.Connection)
+}
+
+// countConnection counts the connection of a visit, if it was opened for the visit.
+func (m *Metrics) countConnection(use crawler.ConnectionUse) {
+	handshake := "none"
+	switch {
+	case !use.Opened:
+		return
+	case use.FullHandshake:
+		handshake = "full"
+	case use.ResumedHandshake:
+		handshake = "resumed"
+	}
+	m.connections.WithLabelValues(handshake).Inc()
 }
 
 // CountNewURLQueued counts a URL that was queued. It is for frontier.Config.OnNewURLQueued.

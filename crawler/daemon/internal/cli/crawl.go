@@ -62,6 +62,7 @@ type crawlOptions struct {
 	resume, startFresh bool
 	progressMode       string       // auto, plain or none
 	bodyMemory         project.Size // bytes; 0: the default of initBodyMemory
+	idleConns          int          // see initIdleConns
 	fastRetries        bool         // retry within seconds; only the demo may, on its own servers
 	temporary          bool         // the data directory is deleted after the run, as the demo does
 	// atEnd is called after the run, before its stores are closed, unless it is nil.
@@ -86,6 +87,7 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	fs.StringVar(&s.progressMode, "progress", "auto", progressFlagUsage)
 	a.addQuietFlag(fs)
 	addBodyMemoryFlag(fs, &s.bodyMemory)
+	addIdleConnectionsFlag(fs, &s.idleConns)
 	s.dryRunOptions.addFlags(fs)
 	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
 	return c
@@ -102,7 +104,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 		return err
 	}
 	a.silenceProgressIfQuiet(c.Flags(), &s.progressMode)
-	if err := a.initBodyMemory(s.bodyMemory); err != nil {
+	if err := errors.Join(a.initBodyMemory(s.bodyMemory), a.initIdleConns(s.idleConns)); err != nil {
 		return err
 	}
 	// Check the project as a whole, after the flags have changed it. d knows which flag or which

@@ -92,8 +92,9 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	defer func() { err = errors.Join(err, files.Close()) }()
 	crawl, err := newDryRun(engine.Config{
 		Stores: files, Handlers: a.Handlers, Log: a.Log,
-		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), BodyMemory: a.BodyMemory},
-		FastRetries:     s.fastRetries,
+		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), BodyMemory: a.BodyMemory,
+			IdleConns: a.IdleConns},
+		FastRetries: s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
 		return err

@@ -67,7 +67,8 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 		Hooks:     crawler.Hooks{VisitRefused: j.seeds.VisitRefused, Visited: j.countVisit},
 		OnRefused: j.seeds.DiscoveryRefused, FastRetries: s.fastRetries,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(),
-			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
+			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory,
+			IdleConns: a.IdleConns},
 	}
 	if s.resume { // hosts wait first: a kill may have hidden the latest visits
 		g.RestartedAt = j.startedAt

@@ -191,7 +191,7 @@ func TestFTPAndProxy(t *testing.T) {
 	}
 	p = project.Default()
 	p.Agent.Contact, p.Fetch.Proxy = "mailto:a@b.example", "http://proxy.example:3128"
-	web, proxied, err := engine.NewFetchers(&p, nil, nil, nil, nil)
+	web, proxied, err := engine.NewFetchers(&p, nil, nil, nil, engine.SharedResources{})
 	if err != nil || len(proxied) != 2 || proxied["http"] != web || proxied["https"] != web {
 		t.Errorf("with a proxy the fetchers are %v, %v; want no FTP fetcher", proxied, err)
 	}

@@ -44,6 +44,7 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 type serveOptions struct {
 	supervisor.Options
 	bodyMemory    project.Size // bytes; 0: the default of initBodyMemory
+	idleConns     int          // see initIdleConns
 	listenOptions server.ListenOptions
 }
 
@@ -60,6 +61,7 @@ func (a *program) newServeCommand() *cobra.Command {
 	fs.BoolVar(&s.StartNewProjects, "start-new", false,
 		"start each new project at once (default: new projects are stopped)")
 	addBodyMemoryFlag(fs, &s.bodyMemory)
+	addIdleConnectionsFlag(fs, &s.idleConns)
 	s.APIProjectRestrictions.AddFlags(fs)
 	s.listenOptions.AddFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
@@ -69,7 +71,7 @@ func (a *program) newServeCommand() *cobra.Command {
 // serve runs a daemon until a signal arrives or a listener fails. All goroutines that it starts
 // have ended when it returns.
 func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
-	if err := a.initBodyMemory(s.bodyMemory); err != nil {
+	if err := errors.Join(a.initBodyMemory(s.bodyMemory), a.initIdleConns(s.idleConns)); err != nil {
 		return err
 	}
 	// Take the addresses before the state is opened: if one is in use, nothing has changed on disk.

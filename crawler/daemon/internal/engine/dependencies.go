@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -17,10 +18,11 @@ import (
 // Dependencies holds what crawls use of the process that runs them.
 type Dependencies struct {
 	Log            *slog.Logger
-	StandardOutput io.Writer           // for output.jsonl: "-"
-	Handlers       PageHandlerRegistry // the callbacks of the program; may be nil
-	BodyMemory     *bodymem.Budget     // for the bodies of all crawls; nil: each crawl has its own
-	OnDiskFull     func(error)         // called when outputs wait for space on the disk, see sinks.Config; may be nil
+	StandardOutput io.Writer            // for output.jsonl: "-"
+	Handlers       PageHandlerRegistry  // the callbacks of the program; may be nil
+	BodyMemory     *bodymem.Budget      // for the bodies of all crawls; nil: each crawl has its own
+	IdleConns      *httpfetch.IdleConns // connections that all crawls keep open; nil: each crawl has its own
+	OnDiskFull     func(error)          // called when outputs wait for space on the disk, see sinks.Config; may be nil
 }
 
 // BoltOptions returns the options with which the store of project p is opened. The store calls before

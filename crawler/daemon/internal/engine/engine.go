@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
@@ -56,6 +57,7 @@ type SharedResources struct {
 	HostDueStore          *crawler.HostDueStore     // keeps the rests of hosts across crawls; nil: only one crawl runs
 	MemoryBudget          *bolt.SharedMemoryBudget  // for the frontiers; nil: only one crawl runs
 	BodyMemory            *bodymem.Budget           // for response bodies; nil: each crawl has its own
+	IdleConns             *httpfetch.IdleConns      // connections kept open; nil: each crawl has its own
 	MemoryPressureMonitor *memlimit.PressureMonitor // refuses new hosts while memory is low; nil: never
 	SharedBrakes          *CrossProcessBrakes       // nil: the state is not shared with other processes
 }
@@ -135,7 +137,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	if err != nil {
 		return nil, err
 	}
-	web, fetcher, err := NewFetchers(&p, g.Confinement, g.Stores.Frontier, g.Transport, g.BodyMemory)
+	web, fetcher, err := NewFetchers(&p, g.Confinement, g.Stores.Frontier, g.Transport, g.SharedResources)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // its notes in memory, and logs nothing.
 func NewOnDemandCrawl(p *project.Project, cfg gate.Config) (*crawler.OnDemandCrawl, error) {
 	notes := memory.New(memory.Config{})
-	_, fetcher, err := NewFetchers(p, nil, notes, nil, nil)
+	_, fetcher, err := NewFetchers(p, nil, notes, nil, SharedResources{})
 	if err != nil {
 		return nil, err
 	}

@@ -64,12 +64,13 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 
 // NewFetchers returns the fetcher of a project for http and https, and a fetcher for all schemes. Cookies
 // are stored in notes. The fetcher for ftp uses connections of web, so that the same addresses are
-// refused; with a proxy, ftp is not fetched. transport replaces the network unless it is nil. A nil
-// bodyMemory means bodymem.NewDefault. Key files are opened within the confinement c.
+// refused; with a proxy, ftp is not fetched. transport replaces the network unless it is nil. Of shared
+// it uses BodyMemory and IdleConns. Key files are opened within the confinement c.
 func NewFetchers(
 	p *project.Project, c *confine.ProjectAccess, notes storage.Notes, transport http.RoundTripper,
-	bodyMemory *bodymem.Budget,
+	shared SharedResources,
 ) (web *httpfetch.Fetcher, all crawler.MultiSchemeFetcher, err error) {
+	bodyMemory := shared.BodyMemory
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
@@ -81,9 +82,18 @@ func NewFetchers(
 		DNSTTL:           time.Duration(p.Fetch.DNSTTL),
 		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,
 		Transport: transport, BodyMemory: bodyMemory,
+		IdleConns: shared.IdleConns, MaxIdleTime: time.Duration(p.Fetch.Connections.IdleTimeout),
+		MaxTLSSessions: p.Fetch.Connections.TLSSessions, HTTP2: p.Fetch.Connections.HTTP2,
 	}
-	if cfg.DNSTTL == 0 { // in the project file, 0 means no caching
+	// In the project file, 0 means none, and not the default.
+	if cfg.DNSTTL == 0 {
 		cfg.DNSTTL = -1
+	}
+	if cfg.MaxIdleTime == 0 {
+		cfg.MaxIdleTime = -1
+	}
+	if cfg.MaxTLSSessions == 0 {
+		cfg.MaxTLSSessions = -1
 	}
 	for name, value := range p.Fetch.Headers {
 		cfg.Headers.Set(name, value)

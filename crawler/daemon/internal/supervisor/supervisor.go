@@ -90,6 +90,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{},
 			MemoryBudget:          &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
+			IdleConns: env.IdleConns,
 		},
 	}
 	s.folder = &projectFilesFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
@@ -97,6 +98,9 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	s.Metrics.RegisterBrakes(func(ctx context.Context) ([]api.Brake, error) { return s.Brakes(ctx) })
 	if env.BodyMemory != nil {
 		s.Metrics.RegisterBodyMemory(env.BodyMemory)
+	}
+	if env.IdleConns != nil {
+		s.Metrics.RegisterIdleConns(env.IdleConns)
 	}
 	// Lock the directory before any of its files is opened, then start the projects.
 	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
