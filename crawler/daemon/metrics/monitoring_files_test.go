@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 var (
@@ -28,6 +29,7 @@ func labelsByMetric(t *testing.T) map[string][]string {
 	t.Helper()
 	m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
 	m.RegisterBodyMemory(bodymem.NewDefault())
+	m.RegisterIdleConns(httpfetch.NewDefaultIdleConns())
 	m.RegisterBrakes(func(context.Context) ([]api.Brake, error) { return nil, nil })
 	labels := map[string][]string{}
 	for _, text := range m.Descriptions() {
