@@ -33,7 +33,7 @@ func TuneGC() {
 }
 
 // fullGarbageBytes is how much live memory may have two bytes of garbage for each byte.
-const fullGarbageBytes = 32 << 20
+const fullGarbageBytes = 24 << 20
 
 // gcPercent returns the GOGC for a number of live bytes, ballast, stacks and globals included.
 func gcPercent(live uint64) int {
