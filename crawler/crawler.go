@@ -288,7 +288,8 @@ func (c *Crawler) configureParts() {
 		activeLeases: &c.activeLeases, hosts: &c.hostTable, tdmrepCache: &c.prerequisites.tdmrepCache,
 		gate: c.Gate, limiter: c.Limiter, budget: &c.budget, now: now,
 	}
-	c.waitlist.waitlistConfig = waitlistConfig{limiter: c.Limiter, brakes: c.Brakes, frontier: c.Frontier, now: now}
+	c.waitlist.waitlistConfig = waitlistConfig{limiter: c.Limiter, brakes: c.Brakes, frontier: c.Frontier,
+		closeStoppedConns: c.closeStoppedConns, now: now}
 	cleaner := urlCleaner{gate: c.Gate, frontier: c.Frontier}
 	content := &contentAnalyzer{
 		gate: c.Gate, tdmrep: &c.prerequisites.tdmrepCache, settings: c.Settings, counters: &c.counters, log: c.Log,
@@ -411,17 +412,11 @@ func commitContext(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// onBrakesChanged cancels the requests to hosts that a brake stops now, closes the connections to them,
-// and wakes the waitlist.
+// onBrakesChanged cancels the requests to hosts that a brake stops now, and wakes the waitlist.
 // politeness.Brakes calls it after each change, before Set, Remove or Replace returns.
 func (c *Crawler) onBrakesChanged() {
 	now := c.now()
 	c.activeLeases.cancelRequestsToHosts(func(host string) error { return c.Brakes.CheckStopped(host, now).Err() })
-	if keeper, ok := c.Fetcher.(ConnectionKeeper); ok {
-		keeper.CloseConnections(func(host string) bool {
-			return c.Brakes.CheckStopped(host, now).Action != decorum.Proceed
-		})
-	}
 	select {
 	case c.waitlist.brakesChanged <- struct{}{}:
 	default:

@@ -34,7 +34,8 @@ type VisitResourceReleaser interface {
 // host is visited next, so that no connection stays open that will not be used.
 type ConnectionKeeper interface {
 	// SetNextVisit says that the next visit to host begins at due or later. The zero time means that the
-	// crawl has no URL of the host. The crawl calls it after each lease that it has acked.
+	// crawl has no URL of the host, or that a brake stops it. The crawl calls it after each lease that it
+	// has acked.
 	SetNextVisit(host string, due time.Time)
 	// CloseConnections closes the connections to the hosts for which wants returns true. The crawl calls it
 	// when a brake has stopped hosts. A connection in use need not be closed: its visit is cancelled.
@@ -130,11 +131,26 @@ func (b MultiSchemeFetcher) forEachConnectionKeeper(f func(ConnectionKeeper)) {
 	}
 }
 
+// closeStoppedConns makes a Fetcher that keeps connections close those to hosts that a brake stops.
+func (c *Crawler) closeStoppedConns() {
+	if keeper, ok := c.Fetcher.(ConnectionKeeper); ok {
+		now := c.now()
+		keeper.CloseConnections(func(host string) bool {
+			return c.Brakes.CheckStopped(host, now).Action != decorum.Proceed
+		})
+	}
+}
+
 // announceNextVisit tells a Fetcher that keeps connections when the host of a lease is visited next, by
-// the store or, if that does not know, by the host's state after the visit; nil if none was made.
+// the store or, if that does not know, by the host's state after the visit; nil if none was made. A host
+// that a brake stops is not visited.
 func (c *Crawler) announceNextVisit(ctx context.Context, host string, state *storage.HostState) {
 	keeper, ok := c.Fetcher.(ConnectionKeeper)
 	if !ok {
+		return
+	}
+	if c.Brakes.CheckStopped(host, c.now()).Action != decorum.Proceed {
+		keeper.SetNextVisit(host, time.Time{})
 		return
 	}
 	due, known := c.Frontier.NextURLDue(ctx, host)

@@ -85,7 +85,9 @@ type waitlistConfig struct {
 	limiter  *politeness.Limiter
 	brakes   *politeness.Brakes // nil: there are no brakes
 	frontier *frontier.Frontier // keeps the holds
-	now      func() time.Time
+	// closeStoppedConns closes the idle connections to hosts that a brake stops.
+	closeStoppedConns func()
+	now               func() time.Time
 }
 
 // postponeBusyLease requeues l and holds its origin until the limiter grants its host a turn, or
@@ -111,7 +113,8 @@ func (w *waitlist) wakeReadyHosts(ctx context.Context) error {
 }
 
 // wakeOnHostOrBrakeChangeLoop releases holds when another crawl frees a shared resource or the
-// brakes change: all workers may be waiting for a lease then. It returns when ctx is done.
+// brakes change: all workers may be waiting for a lease then. It also closes connections after a change
+// of the brakes, whose callback must not block. It returns when ctx is done.
 func (w *waitlist) wakeOnHostOrBrakeChangeLoop(ctx context.Context) error {
 	for {
 		select {
@@ -120,6 +123,7 @@ func (w *waitlist) wakeOnHostOrBrakeChangeLoop(ctx context.Context) error {
 				return err
 			}
 		case <-w.brakesChanged:
+			w.closeStoppedConns()
 			if err := w.updateBrakedOriginHolds(ctx); err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 // newWaitlist returns an empty waitlist.
 func (p *partsFixture) newWaitlist(brakes *politeness.Brakes) *waitlist {
 	return &waitlist{waitlistConfig: waitlistConfig{limiter: p.limiter, brakes: brakes,
-		frontier: p.frontier, now: time.Now}}
+		frontier: p.frontier, closeStoppedConns: func() {}, now: time.Now}}
 }
 
 // turnAway requeues l, whose host another crawl visits, through the waitlist.
