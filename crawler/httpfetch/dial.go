@@ -136,15 +136,19 @@ func (n *crawlDialer) dialHost(ctx context.Context, network, addr string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	return n.keep(ctx, conn, from, netip.Addr{}), nil
+	return n.keep(ctx, conn, from), nil
 }
 
-// keep makes conn a keptConn of the host of the visit that it was dialled for. from and tunnelAddr are
-// fields of keptConn.
-func (n *crawlDialer) keep(ctx context.Context, conn net.Conn, from lookupResult, tunnelAddr netip.Addr) net.Conn {
+// keep makes conn a keptConn of the host of the visit that it was dialled for. from is the lookup that gave
+// its address; it is empty if conn leads to a proxy.
+func (n *crawlDialer) keep(ctx context.Context, conn net.Conn, from lookupResult) net.Conn {
 	p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 	if p == nil || n.keeper == nil {
 		return conn
+	}
+	var tunnelAddr netip.Addr
+	if p.viaProxy { // otherwise the visit may be writing serverAddr: net/http dials in the background
+		tunnelAddr = p.serverAddr.Addr()
 	}
 	return n.keeper.add(conn, p.ticket.URL().Origin().Host(), from, tunnelAddr)
 }

@@ -282,7 +282,7 @@ func (f *Fetcher) performVisitWithKeptConns(req *http.Request, p *roundTrip) err
 			switch {
 			case p.response != nil && p.connWasReused:
 				t = t.afterReuse(idleFor)
-			case errors.As(err, new(*crawler.StaleConnError)):
+			case idleFor > 0 && errors.As(err, new(*crawler.StaleConnError)):
 				t = t.afterClose(idleFor)
 			}
 			if p.response != nil {

@@ -3,7 +3,6 @@ package httpfetch
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"maps"
 	"net"
 	"net/netip"
@@ -55,8 +54,8 @@ type keptConn struct {
 	// lookedUp is the name whose lookup gave the address of the connection; empty if the
 	// connection leads to a proxy.
 	lookedUp string
-	// tunnelAddr is the address to which a proxy was asked to connect; zero if it got a name, or
-	// without a proxy.
+	// tunnelAddr is the address of the host when the connection was opened, if it leads to a proxy; zero
+	// if the address is not looked up here.
 	tunnelAddr netip.Addr
 	readIdle   atomic.Bool // something was read, if only the end, since the host became idle
 
@@ -89,7 +88,8 @@ func (k *connKeeper) add(c net.Conn, host string, from lookupResult, tunnelAddr 
 }
 
 // beginVisit records that a visit to host begins: until endVisit, its connections are not closed
-// for want of use. It returns how long they have been idle, 0 if there are none.
+// for want of use. It returns how long they have been idle; 0 if there are none, or if another visit to
+// host is under way.
 func (k *connKeeper) beginVisit(host string) (idleFor time.Duration) {
 	now := time.Now()
 	k.idle.mu.Lock()
@@ -320,9 +320,8 @@ func (c *keptConn) Close() error {
 }
 
 // mayReuse reports whether a visit may use c, which was open before the visit. It may not if c was
-// just closed, if the address of c is refused now, or if the host has other addresses: it looks up
-// the host when the last lookup has expired. A lookup that fails for another reason than that the
-// host does not exist leaves c in use.
+// just closed, if the address of c is refused now, or if the host has other addresses: mayReuse looks up
+// the host when the last lookup has expired. If the lookup fails, c may lead to a former address.
 func (n *crawlDialer) mayReuse(ctx context.Context, c *keptConn, p *roundTrip) bool {
 	n.keeper.idle.mu.Lock()
 	open, expires := c.host != nil, c.addrsExpire
@@ -331,7 +330,7 @@ func (n *crawlDialer) mayReuse(ctx context.Context, c *keptConn, p *roundTrip) b
 	case !open:
 		return false
 	case c.lookedUp == "": // leads to a proxy
-		return !c.tunnelAddr.IsValid() || c.tunnelAddr == p.serverAddr.Addr()
+		return c.tunnelAddr == p.serverAddr.Addr()
 	}
 	remote, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil || n.checkPublicAddr(remote) != nil {
@@ -342,8 +341,7 @@ func (n *crawlDialer) mayReuse(ctx context.Context, c *keptConn, p *roundTrip) b
 	}
 	found, err := n.resolver.lookup(ctx, c.lookedUp)
 	if err != nil {
-		var failed *net.DNSError
-		return !errors.As(err, &failed) || !failed.IsNotFound
+		return false
 	}
 	n.keeper.idle.mu.Lock()
 	c.addrsExpire = found.expires

@@ -1,6 +1,7 @@
 package httpfetch_test
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
@@ -353,4 +355,138 @@ func TestKeptConnectionFollowsGuard(t *testing.T) {
 	}
 	waitClosed(t, s.closed)
 	s.checkOpened(t, "the refusal", 1)
+}
+
+// TestKeptConnectionNeedsLookup: when the lookup of a host has expired and fails, no visit uses the
+// connection, which may lead to a former address. An address that cannot be reached is not reported as
+// the end of the connection from before.
+func TestKeptConnectionNeedsLookup(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"lookup", "connection"} {
+		s := newCountingServer(t, "127.0.0.1:0", nil, nil)
+		var broken atomic.Bool
+		_, resolver := newCachingResolver(t, dnsZone{"site.test": func(int) []string {
+			if broken.Load() {
+				return []string{"127.0.0.9"}
+			}
+			return []string{"127.0.0.1"}
+		}})
+		if dial := resolver.Dial; fault == "lookup" {
+			resolver.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if broken.Load() {
+					return nil, errors.New("the name server is down")
+				}
+				return dial(ctx, network, address)
+			}
+		}
+		cfg := hostileConfig
+		cfg.Resolver, cfg.DNSTTL = resolver, -1
+		f := newFetcher(t, cfg)
+		_, port, _ := net.SplitHostPort(s.address)
+		url := "http://site.test:" + port + "/"
+		fetchBody(t, f, url)
+		broken.Store(true)
+		_, err := f.Fetch(t.Context(), pageTicket(t, url))
+		if err == nil || errors.As(err, new(*crawler.StaleConnError)) {
+			t.Errorf("%s: %v, want the error of a new connection", fault, err)
+		}
+		waitClosed(t, s.closed)
+		s.checkOpened(t, fault, 1)
+	}
+}
+
+// TestTunnelFollowsAddress: when the address of a host has changed, the next visit opens another tunnel,
+// through each kind of proxy. The tunnels of a host that is not visited again are closed.
+func TestTunnelFollowsAddress(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	cfg := ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
+		site := newCountingServer(t, "127.0.0.2:0", cfg, nil)
+		_, port, _ := net.SplitHostPort(site.address)
+		var moved atomic.Bool
+		_, resolver := newCachingResolver(t, dnsZone{"site.test": func(int) []string {
+			if moved.Load() {
+				return []string{"127.0.0.3"}
+			}
+			return []string{"127.0.0.2"}
+		}})
+		roots := ca.certPool()
+		zone := map[string]string{"site.test": "127.0.0.2", "127.0.0.3": "127.0.0.2"} // all lead to one server
+		var p *proxyServer
+		if strings.HasPrefix(scheme, "socks") {
+			p = newSOCKSProxy(t, scheme, zone)
+		} else {
+			var s *httptest.Server
+			if p, s = newHTTPProxy(t, zone); scheme == "https" {
+				s.StartTLS()
+				roots.AddCert(s.Certificate())
+			} else {
+				s.Start()
+			}
+			p.URL = s.URL
+		}
+		idle := httpfetch.NewIdleConns(10)
+		config := httpfetch.Config{UserAgent: userAgent, Resolver: resolver, DNSTTL: -1, Proxy: p.URL, IdleConns: idle}
+		f := httpfetch.NewWithNetwork(config, func(netip.Addr) string { return "" }, roots)
+		url := "https://site.test:" + port + "/"
+		for range 2 {
+			fetchBody(t, f, url)
+		}
+		if n := len(p.targets()); n != 1 {
+			t.Errorf("%s: %d tunnels for two visits, want 1", scheme, n)
+		}
+		moved.Store(true)
+		for range 2 {
+			fetchBody(t, f, url)
+		}
+		if n := len(p.targets()); n != 2 {
+			t.Errorf("%s: %d tunnels after the move, want 2", scheme, n)
+		}
+		waitLen(t, idle, 1)
+		f.SetNextVisit("site.test", time.Time{})
+		waitLen(t, idle, 0)
+		for range 2 {
+			waitClosed(t, site.closed)
+		}
+	}
+}
+
+// TestIdleTimeOfOneVisitAtATime: a server that closes connections while the host has several visits under way
+// says nothing about how long it keeps them idle.
+func TestIdleTimeOfOneVisitAtATime(t *testing.T) {
+	t.Parallel()
+	arrived, finish := make(chan struct{}), make(chan struct{})
+	s := serveOn(t, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			close(arrived)
+			<-finish
+		case "/close":
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	cfg := connectingTo(t, hostileConfig, s)
+	cfg.IdleConns = httpfetch.NewIdleConns(10)
+	f := newFetcher(t, cfg)
+	var visits sync.WaitGroup
+	visits.Go(func() {
+		if _, err := f.Fetch(t.Context(), pageTicket(t, "http://site.test/slow")); err != nil {
+			t.Error(err)
+		}
+	})
+	<-arrived
+	for range 2 {
+		fetchBody(t, f, "http://site.test/")
+		_, err := f.Fetch(t.Context(), pageTicket(t, "http://site.test/close"))
+		if !errors.As(err, new(*crawler.StaleConnError)) {
+			t.Errorf("%v, want the end of a kept-open connection", err)
+		}
+	}
+	close(finish)
+	visits.Wait()
+	f.SetNextVisit("site.test", time.Now().Add(time.Minute))
+	if n := cfg.IdleConns.Len(); n != 1 {
+		t.Errorf("%d connections are kept, want 1", n)
+	}
 }

@@ -22,31 +22,21 @@ func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// leaseCheckedConnOf returns the leaseCheckedConn inside c, nil if c has none.
-func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
-	for c != nil {
-		switch inner := c.(type) {
-		case *leaseCheckedConn:
-			return inner
-		case *recordedConn:
-			c = inner.Conn
-		case interface{ NetConn() net.Conn }:
-			c = inner.NetConn()
-		default:
-			return nil
-		}
-	}
-	return nil
-}
+// NetConn returns the connection inside c, as tls.Conn.NetConn does.
+func (c *leaseCheckedConn) NetConn() net.Conn { return c.Conn }
 
-// keptConnOf returns the keptConn inside c. It returns nil if c has none, as a connection to a proxy
-// for plain http.
-func keptConnOf(c net.Conn) *keptConn {
-	if g := leaseCheckedConnOf(c); g != nil {
-		kept, _ := g.Conn.(*keptConn)
-		return kept
+// connInside returns the connection of type T that c is or wraps, and the zero T if there is none.
+func connInside[T net.Conn](c net.Conn) (found T) {
+	for {
+		if found, ok := c.(T); ok {
+			return found
+		}
+		wrapper, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return found
+		}
+		c = wrapper.NetConn()
 	}
-	return nil
 }
 
 // enableLeaseCheck makes each write to the connection of p check whether p may still send, until
@@ -55,14 +45,14 @@ func (p *roundTrip) enableLeaseCheck() {
 	if isHTTP2Conn(p.conn) {
 		return
 	}
-	if g := leaseCheckedConnOf(p.conn); g != nil {
+	if g := connInside[*leaseCheckedConn](p.conn); g != nil {
 		g.user.Store(p)
 	}
 }
 
 // disableLeaseCheck undoes enableLeaseCheck: a kept-open connection belongs to no visit.
 func (p *roundTrip) disableLeaseCheck() {
-	if g := leaseCheckedConnOf(p.conn); g != nil {
+	if g := connInside[*leaseCheckedConn](p.conn); g != nil {
 		g.user.CompareAndSwap(p, nil)
 	}
 }

@@ -91,7 +91,7 @@ func TestLeaseConn(t *testing.T) {
 
 // writeLeaseConn writes to the leaseCheckedConn inside p's connection.
 func writeLeaseConn(p *roundTrip) error {
-	_, err := leaseCheckedConnOf(p.conn).Write([]byte("GET / HTTP/1.1\r\n"))
+	_, err := connInside[*leaseCheckedConn](p.conn).Write([]byte("GET / HTTP/1.1\r\n"))
 	return err
 }
 

@@ -42,7 +42,7 @@ func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr str
 	}
 	// A tunnel leads to one host; a connection for plain http is used for all hosts.
 	if p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip); p != nil && p.ticket.URL().Origin().Scheme() == "https" {
-		conn = n.keep(ctx, conn, lookupResult{}, netip.Addr{})
+		conn = n.keep(ctx, conn, lookupResult{})
 	}
 	if n.proxy.Scheme == "http" {
 		return conn, nil
@@ -89,20 +89,18 @@ func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr s
 	if err != nil {
 		return nil, err
 	}
-	var tunnelAddr netip.Addr
 	if n.proxy.Scheme == "socks5" {
 		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
 			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // the zero ticket is refused
 		}
-		tunnelAddr = p.serverAddr.Addr()
-		host = tunnelAddr.String()
+		host = p.serverAddr.Addr().String()
 	}
 	conn, err := dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, err
 	}
-	return n.keep(ctx, conn, lookupResult{}, tunnelAddr), nil
+	return n.keep(ctx, conn, lookupResult{}), nil
 }
 
 // defaultPorts has the default port of each scheme that the package fetches.

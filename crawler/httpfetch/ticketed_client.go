@@ -206,7 +206,7 @@ func (p *roundTrip) newRequest(ctx context.Context, n *crawlDialer) (*http.Reque
 			return
 		}
 		p.connWasReused = info.Reused || info.WasIdle
-		kept := keptConnOf(info.Conn)
+		kept := connInside[*keptConn](info.Conn)
 		if p.connWasReused && kept != nil && !n.mayReuse(ctx, kept, p) {
 			info.Conn.Close() // nothing is sent over it: net/http takes another connection
 			return
@@ -221,7 +221,10 @@ func (p *roundTrip) newRequest(ctx context.Context, n *crawlDialer) (*http.Reque
 			p.refuseConn(info.Conn, err)
 		}
 	}
-	trace := &httptrace.ClientTrace{GotConn: gotConn, GotFirstResponseByte: func() { p.responseBegan.Store(true) }}
+	// A failed attempt to open another connection is not the end of the kept-open one that GotConn refused.
+	getConn := func(string) { p.connWasReused = p.connWasReused && p.conn != nil }
+	trace := &httptrace.ClientTrace{GetConn: getConn, GotConn: gotConn,
+		GotFirstResponseByte: func() { p.responseBegan.Store(true) }}
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, roundTripContextKey{}, p), trace)
 	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.Origin().String(), request.BodyReader())
 	if err != nil {

@@ -141,6 +141,9 @@ type recordedConn struct {
 	recorder atomic.Pointer[wireRecorder] // nil before the first visit
 }
 
+// NetConn returns the connection inside c, as tls.Conn.NetConn does.
+func (c *recordedConn) NetConn() net.Conn { return c.Conn }
+
 // Read is part of net.Conn. It fails if the memory to record the bytes cannot be reserved.
 func (c *recordedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
