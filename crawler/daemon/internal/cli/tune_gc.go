@@ -28,7 +28,8 @@ func TuneGC() {
 	}
 	if os.Getenv("GOGC") == "" {
 		heapBallast = make([]byte, 8<<20)
-		adaptGCPercent(gcPercent(0))
+		debug.SetGCPercent(gcPercent(0))
+		keepAdaptingGCPercent(gcPercent(0))
 	}
 }
 
@@ -43,25 +44,26 @@ func gcPercent(live uint64) int {
 	return int((2*fullGarbageBytes + (live-fullGarbageBytes)/2) * 100 / live)
 }
 
-// adaptGCPercent sets GOGC to percent now, and to what gcPercent returns after each collection.
-func adaptGCPercent(percent int) {
-	debug.SetGCPercent(percent)
-	// A finalizer runs after the collection that finds its object unreachable, in a goroutine of the
-	// runtime. It makes the next such object.
-	type sentinel struct{ percent int }
-	var adapt func(*sentinel)
-	adapt = func(s *sentinel) {
-		goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
-		metrics.Read(goal)
-		live := goal[0].Value.Uint64() * 100 / uint64(100+s.percent) // the goal is live and its garbage
-		// A change stops the program for a moment: leave out those that hardly matter.
-		if p := gcPercent(live); p < s.percent-5 || p > s.percent+5 {
-			debug.SetGCPercent(p)
-			s.percent = p
-		}
-		runtime.SetFinalizer(&sentinel{s.percent}, adapt)
+// keepAdaptingGCPercent sets GOGC to what gcPercent returns after each collection. percent is the present
+// GOGC.
+func keepAdaptingGCPercent(percent int) {
+	// A cleanup runs after the collection that finds its object unreachable, in a goroutine of the runtime.
+	// Objects of less than 16 bytes share a block, which lives as long as one of them.
+	runtime.AddCleanup(new([16]byte), func(percent int) { keepAdaptingGCPercent(adaptGCPercent(percent)) }, percent)
+}
+
+// adaptGCPercent sets GOGC for the live bytes of the last collection, and returns it. percent is the present
+// GOGC.
+func adaptGCPercent(percent int) int {
+	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
+	metrics.Read(goal)
+	live := goal[0].Value.Uint64() * 100 / uint64(100+percent) // the goal is live and its garbage
+	// A change stops the program for a moment: leave out those that hardly matter.
+	if p := gcPercent(live); p < percent-5 || p > percent+5 {
+		debug.SetGCPercent(p)
+		return p
 	}
-	runtime.SetFinalizer(&sentinel{percent}, adapt)
+	return percent
 }
 
 // heapBallast counts as live heap but takes no physical memory, because no code writes to it.

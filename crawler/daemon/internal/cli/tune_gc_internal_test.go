@@ -1,6 +1,11 @@
 package cli
 
-import "testing"
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+)
 
 // TestGCPercent: a small heap may have twice its size in garbage; of what is beyond 24 MiB, half.
 func TestGCPercent(t *testing.T) {
@@ -9,4 +14,25 @@ func TestGCPercent(t *testing.T) {
 			t.Errorf("%d live bytes: %d, want %d", live, got, want)
 		}
 	}
+}
+
+// TestGCPercentIsAdapted: GOGC follows the live memory, also if the objects allocated just before and after
+// stay reachable.
+func TestGCPercentIsAdapted(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
+	small := []*int{new(int), new(int), new(int)}
+	keepAdaptingGCPercent(200)
+	small = append(small, new(int), new(int), new(int))
+	large := make([]byte, 96<<20)
+	gogc := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	for range 1000 {
+		runtime.GC()
+		runtime.Gosched() // the cleanup runs in another goroutine
+		if metrics.Read(gogc); gogc[0].Value.Uint64() < 150 {
+			runtime.KeepAlive(small)
+			runtime.KeepAlive(large)
+			return
+		}
+	}
+	t.Errorf("GOGC is %d with 96 MiB of live memory", gogc[0].Value.Uint64())
 }
