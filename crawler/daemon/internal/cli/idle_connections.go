@@ -25,7 +25,7 @@ func (a *program) initIdleConns(limit int) error {
 	case limit == defaultIdleConns:
 		a.IdleConns = httpfetch.NewDefaultIdleConns()
 	case limit < 0:
-		return usage.Errorf("--idle-connections: %d is negative", limit)
+		return usage.Errorf("--idle-connections: %d: expected a number of connections, or -1 for the default", limit)
 	default:
 		a.IdleConns = httpfetch.NewIdleConns(limit)
 	}
