@@ -16,11 +16,24 @@
 // with the 50 links of a page, four of five to its own site. The program writes progress to
 // standard error and a table to standard output.
 //
-// Begin reading at measureKillAndReopen for the parent and at runPhases (phases.go) for the child.
+// With -curve, one file of each order grows, and a row is printed at each of several sizes:
+//
+//	go run ./bench/frontier -curve -order paged
+//
+// new/s, the CPU time, the bytes written and read, and the peaks of the heap and of the anonymous RSS
+// are of the URLs since the row before; seen/s is of URLs of the whole file. Written are the bytes of
+// all write calls, read those that came from the disk and not from the system's cache. The mapped RSS
+// is the part of the file that is mapped and in that cache, which the system can take back at any time.
+// The last columns are what the disk alone can do at that time. GOMEMLIMIT=460MiB in the environment
+// keeps the anonymous RSS within 512 MiB. This needs Linux.
+//
+// Begin reading at measureKillAndReopen for the parent and at runPhases (phases.go) for the child; of a
+// curve, at runCurves (curve.go) and measurePoint.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +41,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,48 +56,71 @@ type runOptions struct {
 	Origins    int
 	StoreFile  string
 	ProfileDir string // directory for CPU and heap profiles; "": no profiles
+
+	CurvePoints []int // numbers of URLs at which a curve has its points; nil: no curve
 }
 
 func main() {
-	urls := flag.String("urls", "1000000,5000000,20000000", "numbers of URLs: one run for each")
+	urls := flag.String("urls", "", fmt.Sprintf("numbers of URLs: one run for each, or the points of a curve "+
+		"(default %s; of a curve %s paged and %s scattered)",
+		defaultSizes, defaultCurves["paged"], defaultCurves["scattered"]))
 	orders := flag.String("order", "scattered,paged", "orders of discovery")
+	curve := flag.Bool("curve", false, "measure one growing file of each order at several points")
 	origins := flag.Int("origins", 100_000, "number of origins")
 	dir := flag.String("dir", "", "directory for the files (default: a temporary directory)")
 	profile := flag.String("profile", "", "directory for profiles of the child processes")
 	child := flag.String("child", "", "task of a child process, as JSON; the program sets it itself")
 	flag.Parse()
-	program.Exit("bench/frontier", run(*urls, *orders, *origins, *dir, *profile, *child))
+	p := runOptions{Origins: *origins, ProfileDir: *profile}
+	program.Exit("bench/frontier", run(p, *curve, *urls, strings.Split(*orders, ","), *dir, *child))
 }
 
-// run is the child if it has a task, and otherwise runs a child for each order and size and prints
-// their figures.
-func run(urls, orders string, origins int, dir, profile, child string) error {
+const defaultSizes = "1000000,5000000,20000000"
+
+// defaultCurves has the points of the curve of each order.
+var defaultCurves = map[string]string{
+	"paged":     "1000000,2000000,5000000,10000000,20000000,50000000,90000000,100000000",
+	"scattered": "1000000,2000000,5000000,10000000,20000000",
+}
+
+// run is the child if it has a task, and otherwise runs a child for each order, and for each size
+// unless it measures curves, and prints their figures.
+func run(p runOptions, curve bool, urls string, orders []string, dir, child string) error {
 	if child != "" {
-		var p runOptions
 		if err := json.Unmarshal([]byte(child), &p); err != nil {
 			return err
 		}
+		if p.CurvePoints != nil {
+			return runCurve(p, os.Stdout, diskProbeBytes)
+		}
 		return runPhases(p)
 	}
-	// Measure each combination with a new store.
 	base, err := os.MkdirTemp(dir, "bench-frontier-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(base)
+	p.StoreFile = filepath.Join(base, "frontier.db")
+	if curve {
+		return runCurves(p, urls, orders)
+	}
+	return runSizes(p, cmp.Or(urls, defaultSizes), orders)
+}
+
+// runSizes measures each order and size with a new store.
+func runSizes(p runOptions, urls string, orders []string) error {
+	sizes, err := parseSizes(urls)
+	if err != nil {
+		return err
+	}
 	t := table.New(os.Stdout, append([]string{"order", "URLs"}, figureNames()...)...)
-	for order := range strings.SplitSeq(orders, ",") {
-		for size := range strings.SplitSeq(urls, ",") {
-			n, err := strconv.Atoi(size)
-			if err != nil {
-				return err
-			}
-			p := runOptions{order, n, origins, filepath.Join(base, "frontier.db"), profile}
+	for _, p.Order = range orders {
+		for _, p.URLs = range sizes {
 			figures, err := measureKillAndReopen(p)
 			if err != nil {
 				return err
 			}
-			row := []any{order, size}
+			row := []any{p.Order, p.URLs}
 			for _, name := range figureNames() {
 				row = append(row, figures[name])
 			}
@@ -96,6 +131,15 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 		}
 	}
 	return t.Flush()
+}
+
+// parseSizes parses numbers of URLs, and rounds each up to whole pages.
+func parseSizes(list string) ([]int, error) {
+	sizes, err := program.ParseCounts(strings.Split(list, ","))
+	for i, n := range sizes {
+		sizes[i] = (n + linksPerPage - 1) / linksPerPage * linksPerPage
+	}
+	return sizes, err
 }
 
 // figureNames returns the names of the figures in the order of the table's columns.

@@ -38,11 +38,11 @@ type benchmarkRun struct {
 	pagesUntilSitesRepeat int                            // number of pages after which linksOf repeats the sites
 }
 
-// runPhases prints the figures of p, then adds URLs until the process is killed.
-func runPhases(p runOptions) error {
+// openRun opens the store of p.
+func openRun(p runOptions) (*benchmarkRun, error) {
 	s, err := bolt.Open(p.StoreFile, bolt.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// The scope has a pattern, as most crawls have.
 	scope := frontier.NewScope(frontier.ScopeConfig{
@@ -54,6 +54,15 @@ func runPhases(p runOptions) error {
 	w.linksOf, w.pagesUntilSitesRepeat = w.order.scatteredLinksOfPage, max(1, p.Origins/linksPerPage)
 	if p.Order == "paged" {
 		w.linksOf, w.pagesUntilSitesRepeat = w.order.mostlyInternalLinksOfPage, p.Origins
+	}
+	return w, nil
+}
+
+// runPhases prints the figures of p, then adds URLs until the process is killed.
+func runPhases(p runOptions) error {
+	w, err := openRun(p)
+	if err != nil {
+		return err
 	}
 	// Measure the phases, and the heap over all of them.
 	peak := trackPeakHeap()
@@ -95,30 +104,12 @@ func (w *benchmarkRun) runPhase(name string, run func() error) error {
 	return program.RunProfiled(filepath.Join(w.ProfileDir, name), run)
 }
 
-// measureDiscoverNew discovers the new URLs with one goroutine per CPU, and flushes them. The time
-// includes the generation of the URLs.
+// measureDiscoverNew discovers the new URLs and flushes them.
 func (w *benchmarkRun) measureDiscoverNew() error {
 	begin := time.Now()
-	var next, added atomic.Int64
-	err := program.RunWorkers(runtime.NumCPU(), func(int) error {
-		for {
-			page := int(next.Add(1)) - 1
-			if page*linksPerPage >= w.URLs {
-				return nil
-			}
-			n, err := w.frontier.Discover(w.ctx, w.linksOf(page)...)
-			if err != nil {
-				return err
-			}
-			if done := added.Add(int64(n)); done%(1<<20) < int64(n) {
-				w.logProgress(int(done), time.Since(begin))
-			}
-		}
-	})
-	if err != nil {
+	if err := w.discoverURLs(0, w.URLs); err != nil {
 		return err
 	}
-	// All URLs must be durable and must have been new.
 	if err := w.store.Flush(w.ctx); err != nil {
 		return err
 	}
@@ -127,43 +118,81 @@ func (w *benchmarkRun) measureDiscoverNew() error {
 	if err != nil {
 		return err
 	}
-	if pages := (w.URLs + linksPerPage - 1) / linksPerPage; added.Load() != int64(pages*linksPerPage) {
-		return fmt.Errorf("%d of %d URLs were new, want all", added.Load(), pages*linksPerPage)
-	}
 	files, err := w.store.FileStats()
 	if err != nil {
 		return err
 	}
-	printFigure(newRate, formatRate(int(added.Load()), spent))
+	printFigure(newRate, formatRate(w.URLs, spent))
 	printFigure(urlsInLog, strconv.Itoa(files.UnappliedLogChanges))
-	printFigure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(added.Load())))
+	printFigure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(w.URLs)))
 	return nil
 }
 
+// discoverURLs discovers the pages of the URLs from one number up to another, with one goroutine per
+// CPU. It fails if a link was known.
+func (w *benchmarkRun) discoverURLs(from, to int) error {
+	begin := time.Now()
+	var next, added atomic.Int64
+	next.Store(int64(from / linksPerPage))
+	err := program.RunWorkers(runtime.NumCPU(), func(int) error {
+		for {
+			page := int(next.Add(1)) - 1
+			if page*linksPerPage >= to {
+				return nil
+			}
+			n, err := w.frontier.Discover(w.ctx, w.linksOf(page)...)
+			if err != nil {
+				return err
+			}
+			if done := added.Add(int64(n)); done%(1<<20) < int64(n) {
+				w.logProgress(from+int(done), to, formatRate(int(done), time.Since(begin)))
+			}
+		}
+	})
+	if err == nil && int(added.Load()) != to-from {
+		err = fmt.Errorf("%d of %d URLs were new, want all", added.Load(), to-from)
+	}
+	return err
+}
+
 // logProgress writes the rate so far to standard error.
-func (w *benchmarkRun) logProgress(done int, spent time.Duration) {
+func (w *benchmarkRun) logProgress(done, total int, rate string) {
 	info, err := os.Stat(w.StoreFile)
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, formatRate(done, spent),
+	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, total, rate,
 		formatMiB(uint64(info.Size())))
 }
 
-// measureRediscoverSeen discovers the links of random pages again, which are all known.
+// measureRediscoverSeen offers known URLs and prints their rate.
 func (w *benchmarkRun) measureRediscoverSeen() error {
+	rate, err := w.timeDiscoverSeen(seenChecks)
+	if err == nil {
+		printFigure(seenRate, rate)
+	}
+	return err
+}
+
+// timeDiscoverSeen discovers the links of random pages again, which are all known.
+func (w *benchmarkRun) timeDiscoverSeen(checks int) (rate string, err error) {
 	r := xorshift64(1)
-	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry {
+	return w.timeDiscover(checks, 0, func(int) []storage.Entry {
 		return w.linksOf(r.intN(w.URLs / linksPerPage))
 	})
 }
 
-// measureDiscoverMixed discovers the links of pages on which nine of ten are known.
+// measureDiscoverMixed discovers the links of pages on which nine of ten are known, and prints their
+// rate.
 func (w *benchmarkRun) measureDiscoverMixed() error {
 	r := xorshift64(2)
-	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry {
+	rate, err := w.timeDiscover(seenChecks/2, linksPerPage/10, func(n int) []storage.Entry {
 		return w.mostlyKnownLinks(&r, n)
 	})
+	if err == nil {
+		printFigure(mixedRate, rate)
+	}
+	return err
 }
 
 // mostlyKnownLinks returns the links of a page late in a crawl: the site's navigation, pages seen
@@ -184,10 +213,12 @@ func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage
 	return entries
 }
 
-// timeDiscover discovers checks links of pages with one goroutine per CPU, and prints their rate as
-// name. It fails if a page has another number of new links than newLinks. The time includes only
-// the calls of the frontier, not the generation of pages.
-func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func(n int) []storage.Entry) error {
+// timeDiscover discovers checks links of pages with one goroutine per CPU, and returns their rate. It
+// fails if a page has another number of new links than newLinks. The time includes only the calls of
+// the frontier, not the generation of pages.
+func (w *benchmarkRun) timeDiscover(
+	checks, newLinks int, page func(n int) []storage.Entry,
+) (rate string, err error) {
 	const batch = 400
 	var spent time.Duration
 	for n := 0; n*linksPerPage < checks; n += batch {
@@ -215,12 +246,11 @@ func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func
 			return nil
 		})
 		if err != nil {
-			return err
+			return "", err
 		}
 		spent += time.Since(begin)
 	}
-	printFigure(name, formatRate(checks, spent))
-	return nil
+	return formatRate(checks, spent), nil
 }
 
 // measureLeaseAndAck leases URLs of the hosts in turn, acks them one by one, as workers do, and
@@ -257,31 +287,9 @@ func (w *benchmarkRun) measureLeaseAndAck() error {
 // trackPeakHeap samples every 10 ms how many bytes objects take in the heap, including dead ones
 // that are not swept yet. peak ends the sampling and returns the maximum.
 func trackPeakHeap() (peak func() uint64) {
-	// A goroutine samples until peak is called, which waits for its end.
-	var maxBytes atomic.Uint64
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	read := func() {
+	return trackPeak(10*time.Millisecond, func() uint64 {
 		metrics.Read(sample)
-		maxBytes.Store(max(maxBytes.Load(), sample[0].Value.Uint64()))
-	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			read()
-			select {
-			case <-tick.C:
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return func() uint64 {
-		close(stop)
-		<-stopped
-		read()
-		return maxBytes.Load()
-	}
+		return sample[0].Value.Uint64()
+	})
 }
