@@ -25,7 +25,10 @@
 // changes are in memory or little else is to be written. One pass over all origins that had changes
 // when it started is a sweep; after it, the log from before the sweep is deleted. Checkpoints are
 // batched because the URLs of a crawl come scattered over its sites: written one by one, each would
-// rewrite a page or two of the file, while a later checkpoint changes several URLs on one page.
+// rewrite a page or two of the file, while a later checkpoint changes several URLs on one page. For
+// the same reason a sweep that starts because many changes are in memory checkpoints only the origins
+// with the most changes, which have at least half of all. It appends the changes of the others to the
+// log again, and so carries them over to the next sweep.
 //
 // A transaction that checkpoints an origin also appends the log up to the same moment. The file and
 // its log together are thus always the state of one moment. Open reads the log back into memory.

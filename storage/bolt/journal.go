@@ -12,9 +12,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// maxLogFactor limits the log to this many times Options.MaxBufferedChanges. The log has every change,
-// while changes that replace each other are in memory once.
+// maxLogFactor limits the log to this many times Options.MaxBufferedChanges. The log has every change, and
+// those that a sweep carries over twice, while changes that replace each other are in memory once.
 const maxLogFactor = 4
+
+// changesPerLogPage is about how many changes are on a page of the log.
+const changesPerLogPage = 16
 
 // A journal holds the changes that are not in their final place in the file: those since the last
 // write, and those in the log. It decides when they are written and checkpointed. Its methods require
@@ -45,6 +48,9 @@ type journal struct {
 	bufferedChangeCount int               // weighted changes in memory: see originChanges
 	dirtyOrigins        []*residentOrigin // origins with changes, for the next sweep
 	originsToCheckpoint []*residentOrigin // the rest of the current sweep, in the order of their numbers
+	// minChangesToCheckpoint is the number of weighted changes below which the current sweep carries the
+	// changes of an origin over.
+	minChangesToCheckpoint int
 }
 
 // markChanged records that o changes, and returns its pending changes, to which the caller adds.
@@ -172,16 +178,24 @@ func (j *journal) buildWriteBatch() *writeBatch {
 	// The batch takes the whole log in memory: all calls since the batch before.
 	j.lastBatchNumber++
 	w := &writeBatch{number: j.lastBatchNumber, firstSegment: j.nextSegment, newHosts: j.newHosts.takePending()}
-	j.appendChangedOriginsAndHosts()
-	j.loggedChangeCount += j.redoLog.changeCount
-	w.segments = j.redoLog.takeSegments()
-	j.nextSegment += uint64(len(w.segments))
+	j.addLogToBatch(w)
 
-	// Checkpoints come after the log, so that they are the state of the same moment.
+	// Checkpoints come after the log, so that they are the state of the same moment. The changes that
+	// a sweep carries over come after that.
 	if idle || j.isCheckpointUrgent() || j.shouldCheckpointWhileBusy(unwritten) {
 		j.addDirtyOriginsToBatch(w)
+		j.addLogToBatch(w)
 	}
 	return w
+}
+
+// addLogToBatch adds the log in memory to w, with the present records of the changed origins and hosts.
+func (j *journal) addLogToBatch(w *writeBatch) {
+	j.appendChangedOriginsAndHosts()
+	j.loggedChangeCount += j.redoLog.changeCount
+	segments := j.redoLog.takeSegments()
+	w.segments = append(w.segments, segments...)
+	j.nextSegment += uint64(len(segments))
 }
 
 // appendChangedOriginsAndHosts appends the present records of the changed origins and hosts to the
@@ -204,21 +218,22 @@ func (j *journal) appendChangedOriginsAndHosts() {
 }
 
 // addDirtyOriginsToBatch adds checkpoints of the next origins of the sweep to w: their present state,
-// whose changes are all in the log or in w. A sweep checkpoints every origin that has changes when it
-// starts, in the order of the file. Its last batch deletes the log from before the sweep.
+// whose changes are all in the log or in w. A sweep visits every origin that has changes when it starts,
+// in the order of the file, and checkpoints it or carries its changes over. Its last batch deletes the
+// log from before the sweep.
 func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
-	// Begin a sweep if the last one has ended.
 	if len(j.originsToCheckpoint) == 0 {
-		j.originsToCheckpoint, j.dirtyOrigins = j.dirtyOrigins, nil
-		slices.SortFunc(j.originsToCheckpoint, func(a, b *residentOrigin) int {
-			return cmp.Compare(a.number, b.number)
-		})
-		j.sweepEndSegment, j.changesBeforeSweepEnd = j.nextSegment, j.loggedChangeCount
+		j.beginSweep()
 	}
-	// Add origins until the transaction changes about maxCheckpointPages pages.
-	pages := 0
-	for len(j.originsToCheckpoint) > 0 && pages < j.opts.maxCheckpointPages {
+	// Visit origins until the transaction changes about maxCheckpointPages pages.
+	pages, carried := 0, 0
+	for len(j.originsToCheckpoint) > 0 && pages+carried/changesPerLogPage < j.opts.maxCheckpointPages {
 		o := j.originsToCheckpoint[0]
+		if o.pendingChanges.weightedChangeCount < j.minChangesToCheckpoint {
+			carried += j.carryOver(o)
+			j.originsToCheckpoint = j.originsToCheckpoint[1:]
+			continue
+		}
 		// An origin with more fingerprints than that is checkpointed alone, in several batches.
 		if o.pendingChanges.seenURLFingerprints.len() > j.opts.maxCheckpointPages {
 			if pages == 0 {
@@ -231,11 +246,78 @@ func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 		pages += f.estimateDBPages()
 		w.originCheckpoints = append(w.originCheckpoints, f)
 	}
-	// The sweep has ended: everything in the log from before it is checkpointed.
+	// The sweep has ended: everything in the log from before it is checkpointed or in the log again.
 	if len(j.originsToCheckpoint) == 0 {
 		j.originsToCheckpoint = nil
 		w.trimBeforeSegment, w.trimmedChangeCount = j.sweepEndSegment, j.changesBeforeSweepEnd
 	}
+}
+
+// beginSweep begins a sweep over all origins with changes; what is in the log so far can be deleted at
+// its end. If checkpoints are urgent, the sweep checkpoints the origins with the most changes, until
+// half of all changes are checkpointed, and carries the others over. Otherwise it checkpoints all.
+func (j *journal) beginSweep() {
+	j.originsToCheckpoint, j.dirtyOrigins = j.dirtyOrigins, nil
+	slices.SortFunc(j.originsToCheckpoint, func(a, b *residentOrigin) int {
+		return cmp.Compare(a.number, b.number)
+	})
+	j.sweepEndSegment, j.changesBeforeSweepEnd = j.nextSegment, j.loggedChangeCount
+	j.minChangesToCheckpoint = 0
+	if j.isCheckpointUrgent() {
+		j.minChangesToCheckpoint = minChangesOfHalf(j.originsToCheckpoint)
+	}
+}
+
+// minChangesOfHalf returns the highest number, up to 64, for which the origins with at least as many
+// weighted changes have half of all changes.
+func minChangesOfHalf(origins []*residentOrigin) int {
+	// Count the changes by the number of changes of their origin.
+	var changes [64 + 1]int
+	total := 0
+	for _, o := range origins {
+		n := o.pendingChanges.weightedChangeCount
+		changes[min(n, len(changes)-1)] += n
+		total += n
+	}
+	n := len(changes) - 1
+	for sum := changes[n]; n > 0 && 2*sum < total; sum += changes[n] {
+		n--
+	}
+	return n
+}
+
+// carryOver makes the pending changes of o again: they are in the log behind the part that is deleted
+// at the end of the sweep, and the next sweep visits o. It returns their number. A checkpoint of one
+// change rewrites as many pages, scattered over the file, as a checkpoint of several. An origin with
+// few changes is therefore better checkpointed later, with more; the log, meanwhile, is short and
+// written in order.
+func (j *journal) carryOver(o *residentOrigin) int {
+	// Forget them, and mark o and its host, whose records are in the deleted part, too.
+	old := o.pendingChanges
+	o.pendingChanges = nil
+	j.bufferedChangeCount -= old.weightedChangeCount
+	j.markChanged(o)
+	if o.host.uncheckpointed {
+		j.markOriginAndHostChanged(o)
+	}
+	// Make them again.
+	for change := range old.urls.all {
+		if change.value == nil {
+			j.deleteURL(o, change.laneSlot)
+		} else {
+			j.putURL(o, change.laneSlot, change.value)
+		}
+	}
+	for p := range old.seenURLFingerprints.all {
+		j.addSeen(o, p)
+	}
+	for p, at := range old.revisitPositions {
+		j.setRevisitPosition(o, p, at)
+	}
+	for key, value := range old.notes {
+		j.setNote(o, key, value)
+	}
+	return o.pendingChanges.weightedChangeCount
 }
 
 // takeChangesForCheckpoint returns the checkpoint of all pending changes of o, which become its

@@ -2,9 +2,14 @@ package bolt
 
 import (
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // newTestJournal returns a journal without a store.
@@ -100,6 +105,101 @@ func TestJournalLimits(t *testing.T) {
 		}
 		if n > 40 {
 			t.Fatal("never full")
+		}
+	}
+}
+
+// TestJournalCarriesFewChangesOver: when the journal is nearly full, a sweep checkpoints the origins
+// with the most changes. The changes of the others, of every kind, stay in memory and in the log, from
+// which another journal reads them back. When the journal is idle, they are checkpointed, too.
+func TestJournalCarriesFewChangesOver(t *testing.T) {
+	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
+	defer f.close()
+	j := newTestJournal()
+	many, few := newTestOrigin(t, 1, "https://many.example"), newTestOrigin(t, 2, "https://few.example")
+	deleted := laneSlot{schedule.AwaitingRevisit, urlQueuePosition{5, 1}}
+	changed := laneSlot{schedule.AwaitingRevisit, urlQueuePosition{5, 2}}
+	j.putURL(few, deleted, []byte("old"))
+	j.putURL(few, changed, []byte("old"))
+	j.deleteURL(few, deleted)
+	j.putURL(few, changed, []byte("new"))
+	j.addSeen(few, 7)
+	j.setRevisitPosition(few, 7, changed.urlQueuePosition)
+	j.setNote(few, "key", []byte("value"))
+	few.host.Due = time.Unix(9, 0)
+	j.markOriginAndHostChanged(few)
+	for n := range 30 {
+		j.setNote(many, strconv.Itoa(n), []byte("value"))
+	}
+
+	// Write the sweep. It has one batch, whose end deletes the log from before it.
+	j.opts.MaxBufferedChanges = j.bufferedChangeCount
+	w := j.nextBatch()
+	if len(w.originCheckpoints) != 1 || w.originCheckpoints[0].origin != many || w.trimBeforeSegment == 0 {
+		t.Fatalf("the batch checkpoints %d origins and deletes the log before segment %d, want %v alone, "+
+			"and the end of the sweep", len(w.originCheckpoints), w.trimBeforeSegment, many.name)
+	}
+	writeNextBatch(t, f, j)
+	if few.pendingChanges == nil || j.bufferedChangeCount != few.pendingChanges.weightedChangeCount {
+		t.Errorf("%d changes in memory, want those of %v", j.bufferedChangeCount, few.name)
+	}
+	if j.isCheckpointUrgent() {
+		t.Error("the journal is still nearly full")
+	}
+
+	// Read the log as after a crash.
+	again := newTestJournal()
+	must(t, f.view(func(tx *bbolt.Tx) error {
+		log, err := again.replay(tx)
+		if err != nil {
+			return err
+		}
+		if log.origins[1] != nil || log.origins[2] == nil || len(log.hostRecords[2]) == 0 {
+			t.Fatalf("replayed %+v, want the origin and the host of %v", log, few.name)
+		}
+		again.adoptReplayed(log.origins[2])
+		if log.origins[2].name != few.name {
+			t.Errorf("origin %v, want %v", log.origins[2].name, few.name)
+		}
+		opts := cmp.AllowUnexported(originChanges{}, sortedSliceSet[slotChange]{}, slotChange{}, laneSlot{},
+			urlQueuePosition{}, sortedSliceSet[urlFingerprint]{})
+		if diff := cmp.Diff(few.pendingChanges, log.origins[2].pendingChanges, opts); diff != "" {
+			t.Errorf("changes (-in memory +replayed):\n%s", diff)
+		}
+		return nil
+	}))
+	if again.loggedChangeCount != j.loggedChangeCount {
+		t.Errorf("%d changes in the log, want %d", again.loggedChangeCount, j.loggedChangeCount)
+	}
+
+	for writeNextBatch(t, f, j) || j.loggedChangeCount > 0 { // the first call finds no change, the next one checkpoints
+	}
+	if j.bufferedChangeCount != 0 || !few.isFullyCheckpointed() {
+		t.Errorf("%d changes are left", j.bufferedChangeCount)
+	}
+}
+
+// TestMinChangesOfHalf: the origins with the returned number of changes or more have at least half of
+// all changes, and those with more changes than that number have less than half.
+func TestMinChangesOfHalf(t *testing.T) {
+	for _, tt := range []struct {
+		changes []int
+		want    int
+	}{
+		{[]int{1}, 1},
+		{[]int{2, 2, 2}, 2}, // none is carried over
+		{[]int{1, 1, 1, 2}, 1},
+		{[]int{1, 1, 2}, 2},
+		{[]int{3, 1, 2, 10}, 10},
+		{[]int{30, 40, 50}, 40},
+		{[]int{70, 500, 1000, 3}, 64},
+	} {
+		var origins []*residentOrigin
+		for _, n := range tt.changes {
+			origins = append(origins, &residentOrigin{pendingChanges: &originChanges{weightedChangeCount: n}})
+		}
+		if got := minChangesOfHalf(origins); got != tt.want {
+			t.Errorf("of origins with %v changes: %d, want %d", tt.changes, got, tt.want)
 		}
 	}
 }

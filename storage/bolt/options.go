@@ -19,8 +19,9 @@ type Options struct {
 	FlushAfterChanges int
 	// MaxBufferedChanges is the largest number of changes in memory that are not checkpointed; calls
 	// that change the store wait while there are as many. Above three quarters of it, every write
-	// checkpoints; above an eighth, a write with few changes does if origins have several changes
-	// each; below that, only an idle store checkpoints. 0 means 393,216, of about 150 bytes each.
+	// checkpoints, first the origins with the most changes; above an eighth, a write with few changes
+	// does if origins have several changes each; below that, only an idle store checkpoints. 0 means
+	// 393,216, of about 150 bytes each.
 	MaxBufferedChanges int
 	// PrefetchCount is how many URLs of a lane are read at a time. It is lower if MaxCachedURLs
 	// would not suffice for all origins in memory. 0 means 64.
