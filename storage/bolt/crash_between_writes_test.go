@@ -38,7 +38,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	w := &randomCaller{T: t, rand: r, store: s, now: openTime.AddDate(100, 0, 0)}
 	durable := dumpStore(t, s)
 	var pendingDump []string
-	trims, partial := 0, 0
+	trims, partial, carriedOver := 0, 0, 0
 	for round := range 100 {
 		for range r.IntN(14) {
 			w.callRandom()
@@ -56,6 +56,9 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			s.engine.committer.commit()
 			if s.engine.journal.loggedChangeCount < logged {
 				trims++
+				if len(s.engine.journal.dirtyOrigins) > 0 {
+					carriedOver++
+				}
 			}
 			if s.engine.journal.batchToWrite == nil {
 				durable = pendingDump
@@ -81,8 +84,9 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 		}
 	}
 	must(t, s.engine.file.db.Close())
-	if trims == 0 || partial == 0 {
-		t.Errorf("%d transactions cut the log and %d were within a sweep: the test sees too little", trims, partial)
+	if trims == 0 || partial == 0 || carriedOver == 0 {
+		t.Errorf("%d transactions cut the log, %d of them left origins with changes, and %d were within a sweep: "+
+			"the test sees too little", trims, carriedOver, partial)
 	}
 }
 
@@ -155,7 +159,7 @@ func (w *randomCaller) callRandom() {
 	w.now = w.now.Add(time.Second)
 	w.store.engine.opts.MaxBufferedChanges = 1 << 30 // only the test writes, so that a call would wait forever
 	stalled := w.store.engine.status.err != nil
-	ctx, o := w.Context(), newEntry(w.T, "https://h%d.example/", w.rand.IntN(9)).URL.Origin()
+	ctx, o := w.Context(), w.randomOrigin()
 	switch n := w.rand.IntN(10); {
 	case n < 4:
 		e := newEntry(w.T, "%v/%d", o, w.rand.IntN(200))
@@ -187,6 +191,12 @@ func (w *randomCaller) callRandom() {
 			w.leases = w.leases[1:]
 		}
 	}
+}
+
+// randomOrigin returns one of a few origins. Two of them share a host each.
+func (w *randomCaller) randomOrigin() decorum.Origin {
+	scheme := []string{"http", "https"}[w.rand.IntN(2)]
+	return newEntry(w.T, "%s://h%d.example/", scheme, w.rand.IntN(5)).URL.Origin()
 }
 
 // dumpStore returns the contents of a store. Leased URLs count as queued.

@@ -28,7 +28,9 @@
 // rewrite a page or two of the file, while a later checkpoint changes several URLs on one page. For
 // the same reason a sweep that starts because many changes are in memory checkpoints only the origins
 // with the most changes, which have at least half of all. It appends the changes of the others to the
-// log again, and so carries them over to the next sweep.
+// log again, and so carries them over to the next sweep. An origin may be carried over any number of
+// times while the store is busy. The log stays within its limit all the same, since every such sweep
+// checkpoints at least half of the changes.
 //
 // A transaction that checkpoints an origin also appends the log up to the same moment. The file and
 // its log together are thus always the state of one moment. Open reads the log back into memory.

@@ -12,8 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// maxLogFactor limits the log to this many times Options.MaxBufferedChanges. The log has every change, and
-// those that a sweep carries over twice, while changes that replace each other are in memory once.
+// maxLogFactor limits the log to this many times Options.MaxBufferedChanges: calls wait while it has as
+// many changes. The log has every change, and until the end of a sweep it has those that the sweep carries
+// over twice, while changes that replace each other are in memory once.
 const maxLogFactor = 4
 
 // changesPerLogPage is about how many changes are on a page of the log.
@@ -48,7 +49,7 @@ type journal struct {
 	bufferedChangeCount int               // weighted changes in memory: see originChanges
 	dirtyOrigins        []*residentOrigin // origins with changes, for the next sweep
 	originsToCheckpoint []*residentOrigin // the rest of the current sweep, in the order of their numbers
-	// minChangesToCheckpoint is the number of weighted changes below which the current sweep carries the
+	// minChangesToCheckpoint is the originChanges.changeCount below which the current sweep carries the
 	// changes of an origin over.
 	minChangesToCheckpoint int
 }
@@ -182,7 +183,12 @@ func (j *journal) buildWriteBatch() *writeBatch {
 
 	// Checkpoints come after the log, so that they are the state of the same moment. The changes that
 	// a sweep carries over come after that.
-	if idle || j.isCheckpointUrgent() || j.shouldCheckpointWhileBusy(unwritten) {
+	urgent := j.isCheckpointUrgent()
+	if idle && !urgent {
+		// Nothing else is to be written: the rest of the sweep carries nothing over.
+		j.minChangesToCheckpoint = 0
+	}
+	if idle || urgent || j.shouldCheckpointWhileBusy(unwritten) {
 		j.addDirtyOriginsToBatch(w)
 		j.addLogToBatch(w)
 	}
@@ -229,8 +235,9 @@ func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 	pages, carried := 0, 0
 	for len(j.originsToCheckpoint) > 0 && pages+carried/changesPerLogPage < j.opts.maxCheckpointPages {
 		o := j.originsToCheckpoint[0]
-		if o.pendingChanges.weightedChangeCount < j.minChangesToCheckpoint {
-			carried += j.carryOver(o)
+		if n := o.pendingChanges.changeCount(); n < j.minChangesToCheckpoint {
+			j.carryOver(o)
+			carried += n
 			j.originsToCheckpoint = j.originsToCheckpoint[1:]
 			continue
 		}
@@ -269,13 +276,13 @@ func (j *journal) beginSweep() {
 }
 
 // minChangesOfHalf returns the highest number, up to 64, for which the origins with at least as many
-// weighted changes have half of all changes.
+// changes have half of all changes.
 func minChangesOfHalf(origins []*residentOrigin) int {
 	// Count the changes by the number of changes of their origin.
 	var changes [64 + 1]int
 	total := 0
 	for _, o := range origins {
-		n := o.pendingChanges.weightedChangeCount
+		n := o.pendingChanges.changeCount()
 		changes[min(n, len(changes)-1)] += n
 		total += n
 	}
@@ -287,11 +294,10 @@ func minChangesOfHalf(origins []*residentOrigin) int {
 }
 
 // carryOver makes the pending changes of o again: they are in the log behind the part that is deleted
-// at the end of the sweep, and the next sweep visits o. It returns their number. A checkpoint of one
-// change rewrites as many pages, scattered over the file, as a checkpoint of several. An origin with
-// few changes is therefore better checkpointed later, with more; the log, meanwhile, is short and
-// written in order.
-func (j *journal) carryOver(o *residentOrigin) int {
+// at the end of the sweep, and the next sweep visits o. A checkpoint of one change rewrites as many
+// pages, scattered over the file, as a checkpoint of several. An origin with few changes is therefore
+// better checkpointed later, with more; the log, meanwhile, is short and written in order.
+func (j *journal) carryOver(o *residentOrigin) {
 	// Forget them, and mark o and its host, whose records are in the deleted part, too.
 	old := o.pendingChanges
 	o.pendingChanges = nil
@@ -317,7 +323,6 @@ func (j *journal) carryOver(o *residentOrigin) int {
 	for key, value := range old.notes {
 		j.setNote(o, key, value)
 	}
-	return o.pendingChanges.weightedChangeCount
 }
 
 // takeChangesForCheckpoint returns the checkpoint of all pending changes of o, which become its

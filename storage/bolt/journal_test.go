@@ -179,6 +179,48 @@ func TestJournalCarriesFewChangesOver(t *testing.T) {
 	}
 }
 
+// TestJournalCheckpointsImportedFingerprints: a sweep does not carry over an origin with many
+// fingerprints and hardly any other change, as an import leaves it: the log would stay full.
+func TestJournalCheckpointsImportedFingerprints(t *testing.T) {
+	j := newTestJournal()
+	j.opts.MaxBufferedChanges = 100
+	imported, busy := newTestOrigin(t, 1, "https://imported.example"), newTestOrigin(t, 2, "https://busy.example")
+	for p := range urlFingerprint(300) {
+		j.addSeen(imported, p)
+	}
+	for n := range 60 {
+		j.setNote(busy, strconv.Itoa(n), []byte("value"))
+	}
+	if w := j.nextBatch(); w.trimBeforeSegment == 0 || imported.pendingChanges != nil {
+		t.Errorf("%v is carried over, or the sweep has not ended: %+v", imported.name, w)
+	}
+}
+
+// TestJournalIdleCarriesNothingOver: when the journal becomes idle within a sweep that began while it
+// was nearly full, the rest of the sweep checkpoints every origin.
+func TestJournalIdleCarriesNothingOver(t *testing.T) {
+	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
+	defer f.close()
+	j := newTestJournal()
+	j.opts.maxCheckpointPages = 1
+	many, few := newTestOrigin(t, 1, "https://many.example"), newTestOrigin(t, 2, "https://few.example")
+	for n := range 30 {
+		j.setNote(many, strconv.Itoa(n), []byte("value"))
+	}
+	j.setNote(few, "key", []byte("value"))
+	j.opts.MaxBufferedChanges = j.bufferedChangeCount
+	writeNextBatch(t, f, j)
+	if j.isCheckpointUrgent() || len(j.originsToCheckpoint) != 1 {
+		t.Fatalf("%d origins are left of the sweep, want %v alone", len(j.originsToCheckpoint), few.name)
+	}
+
+	writeNextBatch(t, f, j) // finds no change
+	writeNextBatch(t, f, j)
+	if j.loggedChangeCount != 0 || !few.isFullyCheckpointed() {
+		t.Errorf("%d changes are left in the log", j.loggedChangeCount)
+	}
+}
+
 // TestMinChangesOfHalf: the origins with the returned number of changes or more have at least half of
 // all changes, and those with more changes than that number have less than half.
 func TestMinChangesOfHalf(t *testing.T) {

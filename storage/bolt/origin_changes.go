@@ -47,6 +47,12 @@ func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at urlQueuePosit
 	c.weightedChangeCount++
 }
 
+// changeCount returns weightedChangeCount, or the number of fingerprints if that is higher: those of an
+// import come without URLs.
+func (c *originChanges) changeCount() int {
+	return max(c.weightedChangeCount, c.seenURLFingerprints.len())
+}
+
 // estimateDBPages returns about how many pages of the file a checkpoint of c changes.
 func (c *originChanges) estimateDBPages() int {
 	return 3 + c.urls.len()/16 + c.seenURLFingerprints.len()/64 + c.weightedChangeCount/64
