@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	curveSeenChecks = 500_000   // known URLs offered at each point of a curve, at most as many as there are
+	curveSeenChecks = 500_000   // known URLs offered at each point of a curve
 	diskProbeBytes  = 256 << 20 // bytes written to measure the disk alone
 )
 
@@ -34,6 +34,10 @@ func runCurves(p runOptions, points string, orders []string) error {
 		if p.CurvePoints, err = parseSizes(cmp.Or(points, defaultCurves[p.Order])); err != nil {
 			return err
 		}
+		if !isAscending(p.CurvePoints) {
+			return fmt.Errorf("the points of a curve, rounded up to pages of %d URLs, must ascend: %v", linksPerPage,
+				p.CurvePoints)
+		}
 		cmd, err := program.TaskCommand("-child", p)
 		if err != nil {
 			return err
@@ -47,6 +51,18 @@ func runCurves(p runOptions, points string, orders []string) error {
 		}
 	}
 	return nil
+}
+
+// isAscending reports whether each point is higher than the one before, and the first than 0.
+func isAscending(points []int) bool {
+	last := 0
+	for _, n := range points {
+		if n <= last {
+			return false
+		}
+		last = n
+	}
+	return true
 }
 
 // runCurve discovers URLs up to each point of p in one file, and prints the figures of the way from
@@ -92,7 +108,7 @@ func (w *benchmarkRun) measurePoint(from, to int, out io.Writer, diskBytes int) 
 
 	// Offer known URLs of the whole file.
 	w.URLs = to
-	seen, err := w.timeDiscoverSeen(min(curveSeenChecks, to))
+	seen, err := w.timeDiscoverSeen(curveSeenChecks)
 	if err != nil {
 		return err
 	}

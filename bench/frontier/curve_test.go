@@ -45,6 +45,18 @@ func TestCurve(t *testing.T) {
 	}
 }
 
+// TestIsAscending: points that repeat, descend or are 0 are refused.
+func TestIsAscending(t *testing.T) {
+	for _, tt := range []struct {
+		points []int
+		want   bool
+	}{{[]int{50, 100}, true}, {[]int{50, 50}, false}, {[]int{100, 50}, false}, {[]int{0, 50}, false}} {
+		if got := isAscending(tt.points); got != tt.want {
+			t.Errorf("%v: %t, want %t", tt.points, got, tt.want)
+		}
+	}
+}
+
 // TestParseSizes: sizes are rounded up to whole pages.
 func TestParseSizes(t *testing.T) {
 	if got, err := parseSizes("1,50,51"); err != nil || !slices.Equal(got, []int{50, 50, 100}) {

@@ -213,15 +213,16 @@ func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage
 	return entries
 }
 
-// timeDiscover discovers checks links of pages with one goroutine per CPU, and returns their rate. It
-// fails if a page has another number of new links than newLinks. The time includes only the calls of
-// the frontier, not the generation of pages.
+// timeDiscover discovers at least checks links, in batches of pages, with one goroutine per CPU, and
+// returns their rate. It fails if a page has another number of new links than newLinks. The time
+// includes only the calls of the frontier, not the generation of pages.
 func (w *benchmarkRun) timeDiscover(
 	checks, newLinks int, page func(n int) []storage.Entry,
 ) (rate string, err error) {
 	const batch = 400
 	var spent time.Duration
-	for n := 0; n*linksPerPage < checks; n += batch {
+	n := 0
+	for ; n*linksPerPage < checks; n += batch {
 		// Generate a batch of pages.
 		pages := make(chan []storage.Entry, batch)
 		for i := range batch {
@@ -250,7 +251,7 @@ func (w *benchmarkRun) timeDiscover(
 		}
 		spent += time.Since(begin)
 	}
-	return formatRate(checks, spent), nil
+	return formatRate(n*linksPerPage, spent), nil
 }
 
 // measureLeaseAndAck leases URLs of the hosts in turn, acks them one by one, as workers do, and
