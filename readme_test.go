@@ -188,6 +188,9 @@ func (s *shell) run(commands string) string {
 		if err != nil {
 			s.t.Fatalf("%v in\n%s\n%s", err, commands, &output)
 		}
+		if strings.Contains(line, "address already in use") { // the program will never serve
+			s.t.Fatalf("%s%s", commands, line)
+		}
 	}
 	return output.String()
 }
