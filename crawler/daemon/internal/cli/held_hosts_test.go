@@ -69,11 +69,11 @@ func TestProgressOfHeldHosts(t *testing.T) {
 		want   string
 	}{
 		{"one host", inspect.HeldHosts{Count: 1, Until: until, Reason: "status 503"}, storage.Counts{QueuedHosts: 1},
-			", 1 host held until " + until.Format(time.TimeOnly) + " by status 503"},
-		{"several", inspect.HeldHosts{Count: 3, More: true, Until: until}, storage.Counts{QueuedHosts: 4},
-			", at least 3 hosts held until " + until.Format(time.TimeOnly) + " at the earliest"},
+			", 1 host held until " + until.Format(time.TimeOnly) + " by status 503, at least 5m0s left"},
+		{"several", inspect.HeldHosts{Count: 3, More: true, Others: true, Until: until}, storage.Counts{QueuedHosts: 4},
+			", at least 3 hosts held until " + until.Format(time.TimeOnly) + " at the earliest, 5s a host by --delay"},
 		{"tomorrow", inspect.HeldHosts{Count: 1, Until: now.Add(24 * time.Hour)}, storage.Counts{QueuedHosts: 1},
-			", 1 host held until " + now.Add(24*time.Hour).Format(time.DateTime)},
+			", 1 host held until " + now.Add(24*time.Hour).Format(time.DateTime) + ", at least 24h0m0s left"},
 		{"one of several", inspect.HeldHosts{Count: 1, Others: true, Until: until, Reason: "no answer"},
 			storage.Counts{QueuedHosts: 9},
 			", 1 host held until " + until.Format(time.TimeOnly) + " by no answer, 5s a host by --delay"},

@@ -56,7 +56,8 @@ type progressReporter struct {
 type heldHostsSample struct {
 	at     time.Time
 	text   string
-	others bool // inspect.HeldHosts.Others
+	until  time.Time // inspect.HeldHosts.Until
+	others bool      // inspect.HeldHosts.Others
 }
 
 // A progressSample is the number of visited pages at a moment.
@@ -115,7 +116,11 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	if pace := p.paceText(now, c); pace != "" && (held == "" || p.lastHeld.others) {
 		parts = append(parts, pace)
 	}
-	if left := p.timeLeftText(now, st, rate, c); left != "" {
+	var heldFor time.Duration // how long no host may be visited
+	if held != "" && !p.lastHeld.others {
+		heldFor = p.lastHeld.until.Sub(now)
+	}
+	if left := p.timeLeftText(now, st, rate, c, heldFor); left != "" {
 		parts = append(parts, left)
 	}
 	return strings.Join(parts, ", ")
@@ -151,7 +156,7 @@ func (p *progressReporter) heldHostsText(ctx context.Context, now time.Time, c s
 	if h.Count > 1 {
 		until += " at the earliest"
 	}
-	p.lastHeld.others = h.Others
+	p.lastHeld.until, p.lastHeld.others = h.Until, h.Others
 	p.lastHeld.text = fmt.Sprintf("%s held until %s", count, until)
 	if h.Reason != "" {
 		p.lastHeld.text += " by " + h.Reason
@@ -187,10 +192,11 @@ func roundDelay(d time.Duration) time.Duration {
 	return d.Round(10 * time.Millisecond)
 }
 
-// timeLeftText says how long the crawl takes at least, for the URLs that are queued, and at most, until a
-// limit; "" if neither is known.
-func (p *progressReporter) timeLeftText(now time.Time, st crawler.Stats, rate float64, c storage.Counts) string {
-	atLeast := p.leastTimeForQueue(now, c).Round(time.Second)
+// timeLeftText says how long the crawl takes at least, for the URLs that are queued and while all hosts are
+// held, and at most, until a limit; "" if neither is known.
+func (p *progressReporter) timeLeftText(now time.Time, st crawler.Stats, rate float64, c storage.Counts,
+	heldFor time.Duration) string {
+	atLeast := max(p.leastTimeForQueue(now, c), heldFor).Round(time.Second)
 	atMost, ok := p.estimatedTimeToLimit(now, st, rate)
 	atMost = atMost.Round(time.Second)
 	switch {
