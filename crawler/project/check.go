@@ -115,7 +115,7 @@ func checkAgentSettings(p *Project, found *problemCollector) {
 // checkSeeds checks seeds and the names in seed_files. It reads no seed file.
 func checkSeeds(p *Project, found *problemCollector) {
 	if len(p.Seeds) == 0 && len(p.SeedFiles) == 0 {
-		found.add("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
+		found.add("seeds", "nothing to crawl: set seeds or seed_files; decorum crawl also takes URLs as arguments")
 	}
 	for i, s := range p.Seeds {
 		if err := p.seedURLProblem(s); err != nil {

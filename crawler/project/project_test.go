@@ -198,7 +198,7 @@ p.yaml:2:12: agent.contact: "me" is not a contact: expected https://example.com/
   2 |   contact: me
     |            ^`},
 		{"nothing to crawl", "agent: {contact: mailto:a@b.example}\n", `
-p.yaml:1:1: seeds: nothing to crawl: name URLs on the command line, or set seeds or seed_files`},
+p.yaml:1:1: seeds: nothing to crawl: set seeds or seed_files; decorum crawl also takes URLs as arguments`},
 		{"seed", "agent: {contact: mailto:a@b.example}\nseeds:\n  - https://example.com/\n  - example.com\n", `
 p.yaml:4:5: seeds[1]: "example.com" is not a URL the crawl can visit: expected https://host/path
   4 |   - example.com

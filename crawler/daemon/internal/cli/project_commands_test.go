@@ -235,7 +235,9 @@ func TestCheck(t *testing.T) {
 	// A delay of 0 is allowed, with a warning.
 	writeFile(t, "conf/fast.yaml", contact+"seeds: [http://127.0.0.1/, http://shop.example/]\npoliteness: {delay: 0s}\n")
 	const noPause = "politeness.delay is 0: requests to shop.example follow each other without a fixed pause"
-	runCommand(t, "check", "conf/fast.yaml").want(t, command.ExitDone, "\n  warning: "+noPause+"\n")
+	runCommand(t, "check", "conf/fast.yaml").want(t, command.ExitDone, "\n  warning: "+noPause+"\n",
+		"\n  warning: 127.0.0.1 is on this machine or a private network: no visit may connect to it unless "+
+			"fetch.allow_private is true\n")
 	// Missing files of seeds are listed with other errors.
 	writeFile(t, "conf/two.yaml", contact+"seed_files: [none.txt, more.txt, gone.txt]\nlimits: {pages: -1}\n")
 	runCommand(t, "check", "conf/two.yaml").want(t, command.ExitUsage, "decorum: 3 errors:\nconf/two.yaml:2:14: ",

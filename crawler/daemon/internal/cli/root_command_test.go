@@ -213,7 +213,7 @@ func TestExitCodes(t *testing.T) {
 			"decorum: contact is required: a URL or mailto: address at which a site owner can reach you; " +
 				"set agent.contact or --contact"},
 		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, command.ExitUsage,
-			"nothing to crawl: name URLs on the command line"},
+			"nothing to crawl: set seeds or seed_files"},
 		{"a project file for a URL", []string{"crawl", data, "--contact=mailto:a@b.example", "books.yaml"},
 			command.ExitUsage, "did you mean -c books.yaml?"},
 		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, command.ExitUsage,

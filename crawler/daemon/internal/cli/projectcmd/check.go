@@ -148,11 +148,12 @@ type seedSummary struct {
 	count, origins int
 	first          []string // at most maxListedSeeds
 	zeroDelayHost  string   // the first host for which Project.ZeroDelayCheck warns; "": none
+	forbiddenHost  string   // the first host for which Project.ForbiddenHostCheck warns; "": none
 }
 
 // readSeeds reads all seeds of p.
 func readSeeds(p *project.Project) (s seedSummary, err error) {
-	seen, hasZeroDelay := map[decorum.Origin]bool{}, p.ZeroDelayCheck(time.Now())
+	seen, hasZeroDelay, isForbidden := map[decorum.Origin]bool{}, p.ZeroDelayCheck(time.Now()), p.ForbiddenHostCheck()
 	for u, err := range p.AllSeeds(os.Open) {
 		if err != nil {
 			return s, err
@@ -161,6 +162,9 @@ func readSeeds(p *project.Project) (s seedSummary, err error) {
 		seen[u.Origin()] = true
 		if s.zeroDelayHost == "" && hasZeroDelay(u.Origin()) {
 			s.zeroDelayHost = u.Origin().Host()
+		}
+		if s.forbiddenHost == "" && isForbidden(u.Origin()) {
+			s.forbiddenHost = u.Origin().Host()
 		}
 		if len(s.first) < maxListedSeeds {
 			s.first = append(s.first, plaintext.TruncateURL(u.String()))
@@ -189,6 +193,8 @@ func summarize(file string, p *project.Project, seeds seedSummary) *reporttext.B
 	})
 	b.WriteLineIf(seeds.zeroDelayHost != "", "  warning: politeness.delay is 0: requests to %s follow each other "+
 		"without a fixed pause", seeds.zeroDelayHost)
+	b.WriteLineIf(seeds.forbiddenHost != "", "  warning: %s is on this machine or a private network: no visit "+
+		"may connect to it unless fetch.allow_private is true", seeds.forbiddenHost)
 	return b
 }
 
