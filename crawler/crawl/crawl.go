@@ -234,16 +234,30 @@ func (c *Crawl) newNoPageError() error {
 }
 
 // errNoSeeds is the error of a run that had nothing to visit.
-var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and the state has no URL that is due")
+var errNoSeeds = errors.New("crawl: no URL was visited: Seeds is empty, and the state has no URL that is due and " +
+	"within the scope, which is that of the seeds unless FrontierConfig sets it")
 
-// ReleaseHolds ends the suspensions that an earlier process left, because the settings may differ
-// from its settings. It keeps those of hosts that are not due and need a longer delay than the crawl
-// waits for. Run calls it; a program that runs the Crawler itself calls it before the first run.
+// ReleaseHolds prepares the first run on the state of an earlier process, whose settings may have been
+// others. It ends suspensions, but keeps those of hosts that are not due and need a longer delay than the
+// crawl waits for. It queues the URLs again that the earlier scope left out and this one has, as far as
+// the robots.txt files that are known allow them. Run calls it; a program that runs the Crawler itself
+// calls it before the first run.
 func (c *Crawl) ReleaseHolds(ctx context.Context) error {
 	if !c.mustReleaseHolds {
 		return nil
 	}
-	if err := c.crawler.Frontier.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {
+	urls, now := c.crawler.Frontier, time.Now()
+	if err := urls.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {
+		return err
+	}
+	mayVisit := func(e storage.Entry) bool {
+		if urls.CheckScope(e) != nil {
+			return false
+		}
+		_, isRefusal := errors.AsType[*gate.Refusal](c.crawler.Gate.CheckKnown(ctx, now, e.URL))
+		return !isRefusal
+	}
+	if err := urls.UnparkMatchingURLs(ctx, decorum.Origin{}, mayVisit); err != nil {
 		return err
 	}
 	c.mustReleaseHolds = false

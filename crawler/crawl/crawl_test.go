@@ -65,6 +65,31 @@ func TestResume(t *testing.T) {
 
 // TestOnPage: an error of OnPage has the meaning of a Handler's, calls do not overlap, and a page that is
 // not 2xx is not passed.
+// TestOtherSeeds: runs with other seeds, and with none, keep the URLs that an earlier run has queued.
+func TestOtherSeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := libraryWeb()
+		cfg := quietConfig(web)
+		cfg.StateDir, cfg.Settings.MaxPages = t.TempDir(), 1
+		for _, run := range []struct {
+			seeds []string
+			pages int
+		}{{cfg.Seeds, 1}, {[]string{"http://none.test/"}, 0}, {nil, 0}, {cfg.Seeds, 1}} {
+			c := cfg
+			c.Seeds = run.seeds
+			pages := 0
+			c.OnPage = func(context.Context, *crawler.Visit) error { pages++; return nil }
+			err := crawl.Run(t.Context(), c)
+			if pages != run.pages {
+				t.Errorf("a run with the seeds %v had %d pages, want %d (%v)", run.seeds, pages, run.pages, err)
+			}
+		}
+		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot"}); !r.OK() {
+			t.Error(r)
+		}
+	})
+}
+
 func TestOnPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls, isRunning := 0, false
