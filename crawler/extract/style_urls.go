@@ -125,7 +125,7 @@ func (t *styleTokenizer) readURL() (url []byte, ok bool) {
 		t.skipByteOrEscape()
 	}
 	url = trim(t.input[start:t.pos])
-	return unescapeStyle(url), bytes.IndexAny(url, whitespace+`"'(`) < 0
+	return unescapeStyle(url), !bytes.ContainsAny(url, whitespace+`"'(`)
 }
 
 // unescapeStyle returns s with the escapes of style sheets decoded.
