@@ -17,6 +17,7 @@ type Response struct {
 	Header            http.Header    // as the server sent it, Content-Encoding included
 	Body              []byte         // decoded from its Content-Encoding, at most the fetcher's limit
 	BodyLimitExceeded bool           // the body was longer than the limit and was cut
+	EncodedBodyLen    int64          // bytes of Body before it was decoded; 0: it was not, or is empty
 	Addr              netip.AddrPort // the server's address; zero if the fetcher does not know it
 	Start             time.Time      // when the request began
 	End               time.Time      // when the end of the body was read

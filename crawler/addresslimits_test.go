@@ -235,7 +235,8 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := crawler.Stats{Pages: 10, RobotsFetches: 10, Bytes: c.Stats().Bytes}
+		want := crawler.Stats{Pages: 10, RobotsFetches: 10,
+			HostTraffic: crawler.HostTraffic{Requests: 20, Bytes: c.Stats().Bytes}}
 		if got := c.Stats(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}

@@ -15,11 +15,10 @@ import (
 // decoded storage.HostState.EncodedStats. It covers all runs of the crawl, all origins of the host,
 // and every request, including robots.txt, sitemaps and retries.
 type HostStats struct {
+	HostTraffic
 	Pages                 int64         // answers to page visits
 	PagesRequested        int64         // pages requested at least once
-	Requests              int64         // requests that were sent or may have been
 	FailedRequests        int64         // of Requests: no whole answer, 408, 425, 429 or 5xx
-	Bytes                 int64         // length of all bodies, decoded
 	LastStatus            int           // of the last request; 0 if no answer came
 	LastEnd               time.Time     // end of the last request
 	Addr                  netip.Addr    // of the server at its last answer; zero if unknown
@@ -46,10 +45,9 @@ func DecodeHostStats(b []byte) HostStats {
 		return HostStats{}
 	}
 	r := &binaryrecord.Reader{RemainingData: b[1:]}
-	m := HostStats{
-		Pages: r.Int64(), PagesRequested: r.Int64(), Requests: r.Int64(), FailedRequests: r.Int64(), Bytes: r.Int64(),
-		LastStatus: int(r.Int64()),
-	}
+	var m HostStats
+	m.Pages, m.PagesRequested, m.Requests, m.FailedRequests = r.Int64(), r.Int64(), r.Int64(), r.Int64()
+	m.Bytes, m.LastStatus = r.Int64(), int(r.Int64())
 	m.LastEnd = readTime(r)
 	m.Addr = readAddr(r)
 	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = readDuration(r), readDuration(r), readDuration(r)
@@ -64,15 +62,20 @@ func DecodeHostStats(b []byte) HostStats {
 	if len(r.RemainingData) > 0 { // nor these
 		readHealth(r, &m.Health)
 	}
+	for _, count := range m.laterTrafficCounts() {
+		if len(r.RemainingData) > 0 {
+			*count = r.Int64()
+		}
+	}
 	if r.Err != nil {
 		return HostStats{}
 	}
 	return m
 }
 
-// encode returns the encoded statistics: about 80 bytes, always less than storage.MaxStatsBytes.
+// encode returns the encoded statistics: about 100 bytes, always less than storage.MaxStatsBytes.
 func (m *HostStats) encode() []byte {
-	b := make([]byte, 1, 128)
+	b := make([]byte, 1, 160)
 	b[0] = hostStatsVersion
 	for _, n := range []int64{m.Pages, m.PagesRequested, m.Requests, m.FailedRequests, m.Bytes,
 		int64(m.LastStatus), unixNano(m.LastEnd)} {
@@ -86,7 +89,19 @@ func (m *HostStats) encode() []byte {
 	}
 	b = binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
 	b = binary.AppendUvarint(b, uint64(m.DuplicateLinks))
-	return appendHealth(b, &m.Health)
+	b = appendHealth(b, &m.Health)
+	for _, count := range m.laterTrafficCounts() {
+		b = binary.AppendUvarint(b, uint64(*count))
+	}
+	return b
+}
+
+// laterTrafficCounts returns the counts of t at the end of a record, in their order. Older records lack
+// some or all of them; a new one is appended.
+func (t *HostTraffic) laterTrafficCounts() [8]*int64 {
+	return [...]*int64{&t.WireBytesSent, &t.WireBytesReceived, &t.Connections, &t.FullHandshakes,
+		&t.ResumedHandshakes, &t.NotModified, &t.SavedByCompression,
+		&t.SavedByRevalidation}
 }
 
 // appendHealth appends h, without ConsecutiveFailures.

@@ -123,18 +123,18 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 		m.staleConnsOfPage.Delete(v.Lease.URL)
 	}
 	m.CrawlDelay, m.ConfiguredDelay = crawlDelay, max(configuredDelay, 0)
-	if v.Response != nil || !v.wasNeverSent() {
-		m.HostStats.countVisit(v)
+	m.HostTraffic.Add(v.Traffic())
+	if v.WasSent() {
+		m.HostStats.countRequest(v)
 	}
 }
 
-func (m *HostStats) countVisit(v *Visit) {
-	m.Requests++
+// countRequest adds v, whose request was sent or may have been, to the statistics without HostTraffic.
+func (m *HostStats) countRequest(v *Visit) {
 	if v.Response == nil && !v.interrupted || isTransientStatus(v.Status()) {
 		m.FailedRequests++
 	}
 	if v.Response != nil {
-		m.Bytes += int64(v.BodyLen())
 		if v.Kind.IsPage() {
 			m.Pages++
 			if v.contentWithheld {

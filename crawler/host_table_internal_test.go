@@ -154,7 +154,7 @@ func TestHostTableTakesHealthOfSlowClock(t *testing.T) {
 		p := newPartsFixture(t)
 		table, leases, end := p.newHostTable(), leaseTwo(t, p), time.Now().Add(time.Minute)
 		for i, l := range leases {
-			s := HostStats{Requests: int64(i + 1), LastEnd: end}
+			s := HostStats{HostTraffic: HostTraffic{Requests: int64(i + 1)}, LastEnd: end}
 			s.Health.PagesInRow = i + 1
 			l.HostState.EncodedStats = s.encode()
 			table.acquireHost(l)
@@ -173,7 +173,7 @@ func TestHostTableTakesNewerHealth(t *testing.T) {
 		p := newPartsFixture(t)
 		table, leases := p.newHostTable(), leaseTwo(t, p)
 		stateOf := func(end time.Time, learned time.Duration, requests int64) []byte {
-			s := HostStats{Requests: requests, LastEnd: end}
+			s := HostStats{HostTraffic: HostTraffic{Requests: requests}, LastEnd: end}
 			s.Health.LearnedPace = politeness.LearnedPace{Delay: learned, LastAnswer: end}
 			return s.encode()
 		}

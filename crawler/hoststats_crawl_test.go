@@ -66,9 +66,10 @@ func TestHostStatsOfACrawl(t *testing.T) {
 		log := web.Log()
 		got := storedHostStats(t, store, "http://a.test")
 		want := crawler.HostStats{
-			Requests: int64(len(log)), CrawlDelay: 3 * time.Second, ConfiguredDelay: time.Second,
+			HostTraffic: crawler.HostTraffic{Requests: int64(len(log)), Bytes: got.Bytes},
+			CrawlDelay:  3 * time.Second, ConfiguredDelay: time.Second,
 			LastEnd: log[len(log)-1].End.UTC(), LastStatus: log[len(log)-1].Status,
-			Addr: got.Addr, Bytes: got.Bytes, Gaps: got.Gaps, Health: got.Health,
+			Addr: got.Addr, Gaps: got.Gaps, Health: got.Health,
 			DuplicateLinks: 2, // of the pages on port 81, which repeat those on port 80
 		}
 		pages := map[string]bool{}

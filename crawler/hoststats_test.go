@@ -17,11 +17,14 @@ import (
 
 func TestHostStats(t *testing.T) {
 	full := HostStats{
-		Pages: math.MaxInt64, Requests: math.MaxInt64, FailedRequests: math.MaxInt64,
-		Bytes: math.MaxInt64, LastStatus: math.MaxInt32,
+		HostTraffic: HostTraffic{Requests: math.MaxInt64, Bytes: math.MaxInt64},
+		Pages:       math.MaxInt64, FailedRequests: math.MaxInt64, LastStatus: math.MaxInt32,
 		LastEnd: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
 		TotalRequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64,
 		LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64, DuplicateLinks: math.MaxInt64,
+	}
+	for _, count := range full.laterTrafficCounts() {
+		*count = math.MaxInt64
 	}
 	full.Gaps.Min = math.MaxInt64
 	for i := range full.Gaps.counts {
@@ -36,8 +39,9 @@ func TestHostStats(t *testing.T) {
 		full.Health.FailedPages[i] = politeness.FailedPage{
 			URL: strings.Repeat("a", politeness.MaxFailedPageURL), Status: 999}
 	}
-	usual := HostStats{Pages: 1, Requests: 3, LastEnd: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC),
-		Addr: netip.MustParseAddr("192.0.2.1")}
+	usual := HostStats{Pages: 1, HostTraffic: HostTraffic{Requests: 3, Connections: 1, NotModified: 2},
+		LastEnd: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC),
+		Addr:    netip.MustParseAddr("192.0.2.1")}
 	usual.Gaps.add(time.Second)
 	usual.Health.FailedPages[0] = politeness.FailedPage{URL: "http://a.test/", Status: 500}
 	for _, want := range []HostStats{{}, usual, full} {
@@ -51,19 +55,29 @@ func TestHostStats(t *testing.T) {
 		if got := DecodeHostStats(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)
 		}
-		// Records of earlier programs end before Health, before DuplicateLinks, or before PagesWithheld.
-		earlier, whole := want, len(b)-len(appendHealth(nil, &want.Health))
-		earlier.Health = politeness.HostHealth{}
-		if got := DecodeHostStats(b[:whole]); got != earlier {
-			t.Errorf("without health, read %+v, want %+v", got, earlier)
-		}
-		earlierLengths := map[int]bool{whole: true}
-		for _, field := range []*int64{&earlier.DuplicateLinks, &earlier.PagesWithheld} {
-			whole -= len(binary.AppendUvarint(nil, uint64(*field)))
-			earlierLengths[whole], *field = true, 0
+		// Records of earlier programs end before one of the counts of traffic, before Health, before
+		// DuplicateLinks, or before PagesWithheld.
+		earlier, whole := want, len(b)
+		earlierLengths := map[int]bool{}
+		checkCut := func(length int) {
+			whole -= length
+			earlierLengths[whole] = true
 			if got := DecodeHostStats(b[:whole]); got != earlier {
 				t.Errorf("of an earlier program, read %+v, want %+v", got, earlier)
 			}
+		}
+		counts := earlier.laterTrafficCounts()
+		for _, field := range slices.Backward(counts[:]) {
+			length := len(binary.AppendUvarint(nil, uint64(*field)))
+			*field = 0
+			checkCut(length)
+		}
+		earlier.Health = politeness.HostHealth{}
+		checkCut(len(appendHealth(nil, &want.Health)))
+		for _, field := range []*int64{&earlier.DuplicateLinks, &earlier.PagesWithheld} {
+			length := len(binary.AppendUvarint(nil, uint64(*field)))
+			*field = 0
+			checkCut(length)
 		}
 		for n := range b {
 			if got := DecodeHostStats(b[:n]); !earlierLengths[n] && got != (HostStats{}) {

@@ -72,7 +72,7 @@ func revisitResult(v *Visit, page storage.VisitHistorySummary, d time.Duration) 
 // error by its status alone, because error pages often contain the time of day.
 func pageObservation(v *Visit) frontier.PageObservation {
 	res := v.Response
-	s := frontier.PageObservation{At: v.End, Status: res.Status}
+	s := frontier.PageObservation{At: v.End, Status: res.Status, EncodedBodyLen: v.encodedBodyLen()}
 	to, redirects := res.Location()
 	switch {
 	case redirects:

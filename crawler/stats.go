@@ -8,7 +8,7 @@ type Stats struct {
 	RobotsFetches  int64 // visits to a robots.txt
 	SitemapFetches int64 // visits to a sitemap
 	TDMRepFetches  int64 // visits to a tdmrep.json
-	Bytes          int64 // length of all bodies, decoded
+	HostTraffic          // of all hosts together
 	Errors         int64 // visits without a whole answer, and answers of 408, 425, 429 and 5xx
 	BlockedURLs    int64 // leased URLs that robots.txt or tdmrep.json disallows
 	PagesWithheld  int64 // pages whose site objects to a purpose of the crawl
@@ -21,9 +21,6 @@ type Stats struct {
 	LocalFaults        int64 // visits that failed on this machine; they are repeated, and no host is charged
 	MemoryDeniedVisits int64 // of LocalFaults, those that got no memory for the body
 	StaleConns         int64 // visits ended by a server that closed a kept-open connection; repeated, not charged
-	Connections        int64 // connections opened for visits
-	FullHandshakes     int64 // of Connections, those with a full TLS handshake
-	ResumedHandshakes  int64 // of Connections, those whose TLS handshake resumed an earlier session
 	InDoubt            int64 // requests that must not be sent twice, were sent, and got no whole answer
 
 	Failures             [FailureClassCount]int64 // failed visits to pages and sitemaps, by class
@@ -80,26 +77,9 @@ func (s *Stats) countVisit(v *Visit) {
 			s.Revisits++
 		}
 	}
-	s.countConnection(v.Connection)
+	s.HostTraffic.Add(v.Traffic())
 	if v.Response == nil && !v.interrupted || isTransientStatus(v.Status()) {
 		s.Errors++
-	}
-	if v.Response != nil {
-		s.Bytes += int64(v.BodyLen())
-	}
-}
-
-// countConnection counts the connection of a visit, if it was opened for the visit.
-func (s *Stats) countConnection(use ConnectionUse) {
-	if !use.Opened {
-		return
-	}
-	s.Connections++
-	if use.FullHandshake {
-		s.FullHandshakes++
-	}
-	if use.ResumedHandshake {
-		s.ResumedHandshakes++
 	}
 }
 

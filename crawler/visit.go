@@ -60,12 +60,17 @@ type Visit struct {
 }
 
 // A ConnectionUse says which connection carried the request of a visit. It is zero if no connection
-// was established.
+// was established, except for the bytes of a failed TLS handshake.
 type ConnectionUse struct {
 	Reused           bool // the connection was open before the visit
 	Opened           bool // the connection was opened for the visit
 	FullHandshake    bool // opened with a full TLS handshake
 	ResumedHandshake bool // opened with a TLS handshake that resumed an earlier session
+	// WireBytesSent and WireBytesReceived are the bytes that the connection carried since the visit before:
+	// see HostTraffic. Over HTTP/2, where visits share a connection, they belong to several visits, and the
+	// sum over the visits counts each byte once. If the TLS handshake failed, they are those of the handshake.
+	WireBytesSent     int64
+	WireBytesReceived int64
 }
 
 // URL returns the URL of the request: the leased URL, or the robots.txt or tdmrep.json that it

@@ -96,6 +96,8 @@ type PageObservation struct {
 	// Fields of storage.VisitHistorySummary with these names.
 	FreshFor            time.Duration
 	FreshBy, VariantKey string
+	// EncodedBodyLen is the length of the body in bytes, as it was sent; 0: unknown.
+	EncodedBodyLen int64
 }
 
 // isMissing reports whether the page did not exist.
@@ -178,10 +180,10 @@ func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary,
 		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.ConsecutiveMissing, 0), maxConsecutiveMissing))
 	}
 	p.ConsecutiveMissing = 0
-	// A 304 confirms the last body, whose hash stays; it may carry a new ETag.
+	// A 304 confirms the last body, whose hash and length stay; it may carry a new ETag.
 	switch {
 	case s.Status != http.StatusNotModified:
-		p.ETag, p.LastModified, p.BodyHash = s.ETag, s.LastModified, s.Hash
+		p.ETag, p.LastModified, p.BodyHash, p.EncodedBodyLen = s.ETag, s.LastModified, s.Hash, s.EncodedBodyLen
 	case s.NoStore:
 		p.ETag, p.LastModified = "", ""
 	case s.ETag != "":

@@ -73,7 +73,7 @@ func TestPlanGiveUp(t *testing.T) {
 func TestUpdateHistory(t *testing.T) {
 	before := storage.VisitHistorySummary{VisitedAt: epoch, Status: 200, ETag: `"a"`, LastModified: "x", BodyHash: 7,
 		ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day,
-		SitemapLastmod: epoch, ConsecutiveMissing: 2}
+		SitemapLastmod: epoch, ConsecutiveMissing: 2, EncodedBodyLen: 70}
 	at := epoch.Add(day)
 	for _, tt := range []struct {
 		name     string
@@ -82,16 +82,16 @@ func TestUpdateHistory(t *testing.T) {
 	}{
 		{"unchanged", frontier.PageObservation{At: at, Status: 304},
 			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"a"`, LastModified: "x", BodyHash: 7,
-				ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
+				EncodedBodyLen: 70, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
 		{"unchanged, with a new validator", frontier.PageObservation{At: at, Status: 304, ETag: `"b"`},
 			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"b"`, LastModified: "x", BodyHash: 7,
-				ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
-		{"changed", frontier.PageObservation{At: at, Status: 200, Hash: 8, LastModified: "y"},
-			storage.VisitHistorySummary{VisitedAt: at, Status: 200, LastModified: "y", BodyHash: 8, ComparedVisits: 3,
-				ChangedVisits: 2, TotalComparedInterval: 3 * day}},
+				EncodedBodyLen: 70, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
+		{"changed", frontier.PageObservation{At: at, Status: 200, Hash: 8, LastModified: "y", EncodedBodyLen: 80},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 200, LastModified: "y", BodyHash: 8, EncodedBodyLen: 80,
+				ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: 3 * day}},
 		{"missing: no observation", frontier.PageObservation{At: at, Status: 404, ETag: `"404"`, Hash: 9},
 			storage.VisitHistorySummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1,
-				TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
+				TotalComparedInterval: 2 * day, ConsecutiveMissing: 3, EncodedBodyLen: 70}},
 	} {
 		if got := adaptive.Plan(&before, tt.observed).Summary; got != tt.want {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)

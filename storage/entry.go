@@ -62,6 +62,9 @@ type VisitHistorySummary struct {
 	// VariantKey says which requests may have ETag and LastModified: see httpcache.VariantKey. Empty: all.
 	// At most MaxValidatorBytes bytes.
 	VariantKey string
+	// EncodedBodyLen is the length of the last body in bytes, as it was sent: before its Content-Encoding
+	// was undone. 0: unknown.
+	EncodedBodyLen int64
 }
 
 // A Source says how a URL was found. Its name appears in the output of a crawl.

@@ -163,6 +163,7 @@ func (d *decoderPools) addInput(body *decodedBody, r io.Reader, limit int64) *de
 type maxBytesReader struct {
 	r         io.Reader
 	remaining int64
+	bytesRead int64
 	readErr   error // the error that ended the reading, if it was not EOF
 }
 
@@ -174,6 +175,7 @@ func (b *maxBytesReader) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.remaining)])
 	b.remaining -= int64(n)
+	b.bytesRead += int64(n)
 	if err != nil && err != io.EOF {
 		b.readErr = err
 	}

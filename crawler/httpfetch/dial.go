@@ -86,9 +86,7 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 	t.Protocols.SetHTTP2(n.cfg.HTTP2 && !n.cfg.CaptureExchanges)
 	n.setTransportProxy(t)
 	// The lease is checked below TLS, where the bytes are written.
-	t.DialContext = wrapDialedConns(n.dialFuncWithTimeout(t.DialContext), func(c net.Conn) net.Conn {
-		return &leaseCheckedConn{Conn: c}
-	})
+	t.DialContext = checkLeases(n.dialFuncWithTimeout(t.DialContext))
 	if n.cfg.CaptureExchanges {
 		recordConns(t)
 	}

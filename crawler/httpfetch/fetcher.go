@@ -290,6 +290,7 @@ func (f *Fetcher) performVisitWithKeptConns(req *http.Request, p *roundTrip) err
 			}
 			return t
 		})
+		p.takeWireBytes()
 		p.ticket.SetConnection(p.connUse)
 	}()
 	err = f.transport.performVisit(req, p)

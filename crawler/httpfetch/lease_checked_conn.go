@@ -1,25 +1,54 @@
 package httpfetch
 
 import (
+	"context"
 	"net"
 	"sync/atomic"
 )
 
 // A leaseCheckedConn checks right before each write whether the visit may still send: net/http
-// writes in a separate goroutine, and may be about to write when the request is canceled.
+// writes in a separate goroutine, and may be about to write when the request is canceled. It also
+// counts the bytes that pass through it, which are encrypted if TLS is used.
 type leaseCheckedConn struct {
 	net.Conn
-	user atomic.Pointer[roundTrip] // the visit that uses the connection; nil: the connection is idle
+	user           atomic.Pointer[roundTrip] // the visit that uses the connection; nil: the connection is idle
+	sent, received atomic.Int64              // bytes since the last takeWireBytes
 }
 
-// Write is part of net.Conn. It writes nothing and returns the reason if the visit may not send.
+// checkLeases makes the connections of dial leaseCheckedConns.
+func checkLeases(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		checked := &leaseCheckedConn{Conn: c}
+		if p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip); p != nil {
+			p.dialed.Store(checked)
+		}
+		return checked, nil
+	}
+}
+
+// Read is part of net.Conn.
+func (c *leaseCheckedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// Write is part of net.Conn. It writes nothing and returns the reason if the visit may not send. It
+// counts the bytes before it sends them: the visit may be over before the write returns.
 func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	if p := c.user.Load(); p != nil {
 		if err := p.ticket.CheckMaySend(p.ctx); err != nil {
 			return 0, err
 		}
 	}
-	return c.Conn.Write(b)
+	c.sent.Add(int64(len(b)))
+	n, err := c.Conn.Write(b)
+	c.sent.Add(int64(n - len(b)))
+	return n, err
 }
 
 // NetConn returns the connection inside c, as tls.Conn.NetConn does.
@@ -54,5 +83,16 @@ func (p *roundTrip) enableLeaseCheck() {
 func (p *roundTrip) disableLeaseCheck() {
 	if g := connInside[*leaseCheckedConn](p.conn); g != nil {
 		g.user.CompareAndSwap(p, nil)
+	}
+}
+
+// takeWireBytes sets in p.connUse the bytes that the connection of p has carried since the visit before.
+func (p *roundTrip) takeWireBytes() {
+	c := connInside[*leaseCheckedConn](p.conn)
+	if p.conn == nil && !p.viaProxy { // a connection to a proxy may carry requests to other hosts
+		c = p.dialed.Load()
+	}
+	if c != nil {
+		p.connUse.WireBytesSent, p.connUse.WireBytesReceived = c.sent.Swap(0), c.received.Swap(0)
 	}
 }

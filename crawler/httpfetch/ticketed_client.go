@@ -25,13 +25,17 @@ import (
 
 // A roundTrip is the state of one visit while its request is sent and its response is read.
 type roundTrip struct {
-	ticket           crawler.Ticket
-	response         *decorum.Response        // set once the response has been read
-	serverAddr       netip.AddrPort           // server's address; zero if unknown, as behind some proxies
-	viaProxy         bool                     // conn leads to the proxy, not to serverAddr
-	conn             net.Conn                 // carries the request; nil until net/http has a connection
-	connWasReused    bool                     // conn was open before the visit
-	connUse          crawler.ConnectionUse    // how conn came to be
+	ticket        crawler.Ticket
+	response      *decorum.Response     // set once the response has been read
+	serverAddr    netip.AddrPort        // server's address; zero if unknown, as behind some proxies
+	viaProxy      bool                  // conn leads to the proxy, not to serverAddr
+	conn          net.Conn              // carries the request; nil until net/http has a connection
+	connWasReused bool                  // conn was open before the visit
+	connUse       crawler.ConnectionUse // how conn came to be
+	// dialed was opened for the visit. It may carry the request of another visit instead, or fail to set
+	// up TLS. Nil until it is connected.
+	dialed           atomic.Pointer[leaseCheckedConn]
+	encodedBodyLen   int64                    // bytes of the response's body before it was decoded; 0: it was not
 	responseBegan    atomic.Bool              // the first byte of the response has arrived
 	ctx              context.Context          // context of the request; once it is done, nothing more is sent
 	cancelRequest    context.CancelCauseFunc  // cancels ctx
@@ -155,7 +159,8 @@ func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Res
 	}
 	p.response = &decorum.Response{
 		URL: p.ticket.URL(), Status: res.StatusCode, Header: res.Header,
-		Body: body, BodyLimitExceeded: truncated, Addr: p.serverAddr, Start: start, End: time.Now(),
+		Body: body, BodyLimitExceeded: truncated, EncodedBodyLen: p.encodedBodyLen,
+		Addr: p.serverAddr, Start: start, End: time.Now(),
 	}
 	return res, nil
 }
@@ -370,6 +375,10 @@ func (t *ticketedClient) readBody(ctx context.Context, res *http.Response,
 		return nil, false, bodyReadError(err, res, 0)
 	}
 	defer r.Close()
+	if decoded, ok := r.(*decodedBody); ok {
+		encoded := decoded.encodedReader.limitedSource
+		defer func() { p.encodedBodyLen = encoded.bytesRead }()
+	}
 	if ticket.StreamsBody() {
 		n, truncated, err := t.readSitemapIntoSpool(ctx, r, p)
 		if err != nil {

@@ -16,6 +16,7 @@ func newVisitHistorySummary(end time.Time) *storage.VisitHistorySummary {
 		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute,
 		SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
 		FreshFor: 36 * time.Hour, FreshBy: "max-age=129600", VariantKey: "user-agent:0123456789abcdef",
+		EncodedBodyLen: 1 << 40,
 	}
 }
 

@@ -98,4 +98,6 @@ type VisitHistorySummary struct {
 	// VariantKey names the request headers on which the answer depended (Vary), with a hash of their values.
 	// The validators are sent with the same headers only.
 	VariantKey string `json:"variant,omitempty"`
+	// EncodedBodyLen is the length of the last body in bytes, as it was sent; absent: unknown.
+	EncodedBodyLen int64 `json:"encoded_bytes,omitempty"`
 }

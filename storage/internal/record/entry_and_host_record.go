@@ -36,6 +36,10 @@ const (
 	hasFreshness  // FreshFor, FreshBy and VariantKey of the VisitHistorySummary
 )
 
+// hasEncodedBodyLen is a flag in the byte of the priority class, which is a smaller number: an
+// EncodedBodyLen follows the fields of the VisitHistorySummary.
+const hasEncodedBodyLen = 1 << 7
+
 // AppendEntry appends e to b, without the origin of its URL, which the engine has in the key.
 func AppendEntry(b []byte, e *storage.Entry) []byte {
 	// Flags. A referrer of the same origin is shortened to its path.
@@ -49,9 +53,11 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 		}
 	}
 	flags |= flagIf(more != 0, hasMoreFlags)
+	priority := byte(e.PriorityClass)
+	priority |= flagIf(e.VisitHistorySummary != nil && e.VisitHistorySummary.EncodedBodyLen > 0, hasEncodedBodyLen)
 
 	// The fields that are always there, and then those with a flag, in the order of the flags.
-	b = append(b, flags, byte(e.Source), byte(e.PriorityClass))
+	b = append(b, flags, byte(e.Source), priority)
 	b = binary.AppendUvarint(b, uint64(e.Depth))
 	b = binaryrecord.AppendString(b, e.URL.PathAndQuery())
 	if flags&hasReferrer != 0 {
@@ -117,16 +123,24 @@ func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte 
 	b = binary.AppendUvarint(b, uint64(p.ChangedVisits))
 	b = binary.AppendVarint(b, int64(p.TotalComparedInterval))
 	b = binaryrecord.AppendTime(b, p.SitemapLastmod)
-	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
+	b = binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
+	if p.EncodedBodyLen > 0 {
+		b = binary.AppendUvarint(b, uint64(p.EncodedBodyLen))
+	}
+	return b
 }
 
-// readVisitHistorySummary reads what appendVisitHistorySummary wrote.
-func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummary {
-	return &storage.VisitHistorySummary{
+// readVisitHistorySummary reads what appendVisitHistorySummary wrote, with or without an EncodedBodyLen.
+func readVisitHistorySummary(r *binaryrecord.Reader, hasEncodedBodyLen bool) *storage.VisitHistorySummary {
+	p := &storage.VisitHistorySummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
 		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()),
 		SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
 	}
+	if hasEncodedBodyLen {
+		p.EncodedBodyLen = r.Int64()
+	}
+	return p
 }
 
 // entryFlags returns the flags of the first byte, without those of the referrer and hasMoreFlags.
@@ -163,7 +177,9 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	r := &binaryrecord.Reader{RemainingData: b}
 	flags := r.Byte()
 	// The fields are read in the order of AppendEntry; r remembers the first error.
-	e := storage.Entry{Source: storage.Source(r.Byte()), PriorityClass: storage.PriorityClass(r.Byte()), Depth: r.Int()}
+	source, priority := r.Byte(), r.Byte()
+	e := storage.Entry{Source: storage.Source(source),
+		PriorityClass: storage.PriorityClass(priority &^ hasEncodedBodyLen), Depth: r.Int()}
 	path := r.String()
 	if flags&hasReferrer != 0 {
 		e.Referrer = r.String()
@@ -185,7 +201,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	}
 	e.UseUncleanedURL = flags&useUncleanedURL != 0
 	if flags&hasMoreFlags != 0 {
-		readEntryOptionalFields(r, &e, o)
+		readEntryOptionalFields(r, &e, o, priority&hasEncodedBodyLen != 0)
 	}
 	// All bytes must have been read, and the URL must have the origin of the key.
 	u, err := decorum.ParseURL(o.String() + path)
@@ -196,14 +212,15 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	return e, e.Validate()
 }
 
-// readEntryOptionalFields reads what appendEntryOptionalFields wrote for a URL of origin o.
-func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum.Origin) {
+// readEntryOptionalFields reads what appendEntryOptionalFields wrote for a URL of origin o,
+// with or without an EncodedBodyLen.
+func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum.Origin, hasEncodedBodyLen bool) {
 	more := r.Byte()
 	if more&hasRank != 0 {
 		e.PriorityRank = uint16(r.Int())
 	}
 	if more&hasVisitHistorySummary != 0 {
-		e.VisitHistorySummary = readVisitHistorySummary(r)
+		e.VisitHistorySummary = readVisitHistorySummary(r, hasEncodedBodyLen)
 	}
 	if more&hasRedirects != 0 {
 		e.Redirects = r.Int()

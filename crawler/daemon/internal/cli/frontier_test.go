@@ -369,7 +369,7 @@ func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 			ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
 			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour,
 			SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1,
-			FreshFor: time.Hour + 1, FreshBy: "Expires", VariantKey: "cookie:0123456789abcdef"},
+			FreshFor: time.Hour + 1, FreshBy: "Expires", VariantKey: "cookie:0123456789abcdef", EncodedBodyLen: 5},
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
 		t.Fatal(err)
@@ -554,7 +554,8 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 					BodyHash:     hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits,
 					TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
 					ConsecutiveMissing: p.ConsecutiveMissing,
-					FreshFor:           time.Duration(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey}
+					FreshFor:           time.Duration(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey,
+					EncodedBodyLen: p.EncodedBodyLen}
 				u.ETag = p.ETag
 			}
 			ks.add(kind, u)

@@ -25,7 +25,8 @@ const clearLine = "\r\x1b[K"
 func steadyStats(start time.Time) func() crawler.Stats {
 	return func() crawler.Stats {
 		pages := int64(time.Since(start) / (100 * time.Millisecond))
-		return crawler.Stats{Pages: pages, Bytes: pages << 10, BlockedURLs: 3, Errors: 2}
+		return crawler.Stats{Pages: pages, BlockedURLs: 3, Errors: 2,
+			HostTraffic: crawler.HostTraffic{Bytes: pages << 10}}
 	}
 }
 
@@ -94,8 +95,9 @@ func TestProgressLeft(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &progressReporter{limits: tt.limits, start: start}
-			if got, ok := p.estimatedTimeToLimit(start.Add(10*time.Second),
-				crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
+			stats := crawler.Stats{Pages: tt.pages, HostTraffic: crawler.HostTraffic{Bytes: tt.pages << 10}}
+			got, ok := p.estimatedTimeToLimit(start.Add(10*time.Second), stats, tt.rate)
+			if got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
 			}
 		})

@@ -33,6 +33,7 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 			ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
 			SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
 			FreshFor: int64(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey,
+			EncodedBodyLen: p.EncodedBodyLen,
 		}
 	}
 	return l
@@ -88,6 +89,7 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHis
 		TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
 		ConsecutiveMissing: p.ConsecutiveMissing,
 		FreshFor:           time.Duration(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey,
+		EncodedBodyLen: max(p.EncodedBodyLen, 0),
 	}, nil
 }
 
