@@ -63,7 +63,7 @@ type ProjectStats struct {
 	Pages          int64 `json:"pages"`    // visits that were answered
 	RobotsFetches  int64 `json:"robots"`   // visits to robots.txt files
 	SitemapFetches int64 `json:"sitemaps"` // visits to sitemaps, indexes and feeds
-	Bytes          int64 `json:"bytes"`    // of bodies, as decoded
+	HostTraffic          // of all hosts together
 	Errors         int64 `json:"errors"`   // visits without a whole answer, or answered with 429 or 5xx
 	BlockedURLs    int64 `json:"blocked"`  // URLs that robots.txt or tdmrep.json disallows
 	Retries        int64 `json:"retries"`  // visits to pages that failed, and are tried again later

@@ -28,13 +28,31 @@ type HostListPage struct {
 	Hosts        []Host         `json:"hosts"`
 }
 
+// HostTraffic is what requests cost a host, or several hosts together: crawler.HostTraffic in JSON.
+type HostTraffic struct {
+	// Requests counts all requests, those for robots.txt and sitemaps and retries included.
+	Requests int64 `json:"requests"`
+	Bytes    int64 `json:"bytes"` // of bodies, as decoded
+	// WireBytesSent counts the bytes written to connections: headers, bodies, framing and TLS handshakes,
+	// without TCP and IP. The last bytes of a connection, which end it, do not count.
+	WireBytesSent int64 `json:"wire_bytes_sent"`
+	// WireBytesReceived counts the bytes read from connections, as wire_bytes_sent does.
+	WireBytesReceived int64 `json:"wire_bytes_received"`
+	Connections       int64 `json:"connections"`        // opened for requests
+	FullHandshakes    int64 `json:"full_handshakes"`    // of connections: with a full TLS handshake
+	ResumedHandshakes int64 `json:"resumed_handshakes"` // of connections: that resumed an earlier TLS session
+	NotModified       int64 `json:"not_modified"`       // answers 304, which have no body
+	// SavedByCompression is how many bytes longer the bodies would have been without Content-Encoding.
+	SavedByCompression int64 `json:"saved_by_compression"`
+	// SavedByRevalidation sums the lengths of the bodies that answers 304 spared, as they were sent last.
+	SavedByRevalidation int64 `json:"saved_by_revalidation"`
+}
+
 // HostTotals holds the numbers that can be summed over hosts.
 type HostTotals struct {
-	// Requests counts all requests, those for robots.txt and sitemaps and retries included.
-	Requests        int64        `json:"requests"`
+	HostTraffic
 	Pages           int64        `json:"pages"`             // visits to pages that were answered
 	Failures        int64        `json:"failures"`          // requests without a whole answer, 408, 425, 429, 5xx
-	Bytes           int64        `json:"bytes"`             // of bodies, as decoded
 	RequestTime     Milliseconds `json:"spent_ms"`          // the sum of the durations of requests
 	KnownURLs       int          `json:"known"`             // URLs ever queued
 	DoneURLs        int          `json:"done"`              // of KnownURLs: visited, or given up

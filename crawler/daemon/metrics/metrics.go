@@ -43,6 +43,9 @@ type Metrics struct {
 	retries        *prometheus.CounterVec
 	localFailures  prometheus.Counter
 	connections    *prometheus.CounterVec
+	wireBytes      *prometheus.CounterVec
+	notModified    prometheus.Counter
+	savedBytes     *prometheus.CounterVec
 }
 
 // New returns metrics with all counters at 0. Each scrape calls listProjects for the state of the
@@ -73,11 +76,17 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 		connections: newCounterVec("connections_opened_total",
 			"Connections opened for visits, by how their TLS handshake went: full, resumed, or none without TLS.",
 			"handshake"),
+		wireBytes: newCounterVec("wire_bytes_total", "Bytes that the connections to hosts carried, TLS included, "+
+			"without TCP and IP, by direction: sent or received.", "direction"),
+		notModified: newCounter("not_modified_total", "Answers 304, which have no body."),
+		savedBytes: newCounterVec("saved_bytes_total", "Bytes of bodies that hosts did not send, "+
+			"by what spared them: compression or revalidation (an answer 304).", "by"),
 	}
 	// A scrape also collects the state of the projects, of the Go runtime, and of the process.
 	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches,
 		m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures, m.connections,
-		newBuildInfo(), &allProjectsCollector{listProjects, log}, collectors.NewGoCollector(),
+		m.wireBytes, m.notModified, m.savedBytes, newBuildInfo(),
+		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -168,7 +177,7 @@ func (m *Metrics) DeleteProject(project string) {
 }
 
 // countVisit counts a visit that has ended. A visit that failed before its request was sent counts only
-// as a panic or a local failure.
+// as a panic or a local failure, and with its connection if it opened one.
 func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if errors.Is(v.Err, decorum.Panicked) {
 		m.panics.Inc()
@@ -176,6 +185,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if errors.Is(v.Err, decorum.LocalFailure) {
 		m.localFailures.Inc()
 	}
+	m.countTraffic(v.Traffic())
 	if !v.WasSent() {
 		return
 	}
@@ -189,22 +199,19 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if v.ContentWithheld() {
 		m.pagesWithheld.Inc()
 	}
-	m.bodyBytes.Add(float64(v.BodyLen()))
-	m.countConnection(v.Connection)
 }
 
-// countConnection counts the connection of a visit, if it was opened for the visit.
-func (m *Metrics) countConnection(use crawler.ConnectionUse) {
-	handshake := "none"
-	switch {
-	case !use.Opened:
-		return
-	case use.FullHandshake:
-		handshake = "full"
-	case use.ResumedHandshake:
-		handshake = "resumed"
-	}
-	m.connections.WithLabelValues(handshake).Inc()
+// countTraffic counts what a visit cost its host; visits_total has its request.
+func (m *Metrics) countTraffic(t crawler.HostTraffic) {
+	m.bodyBytes.Add(float64(t.Bytes))
+	m.notModified.Add(float64(t.NotModified))
+	m.connections.WithLabelValues("full").Add(float64(t.FullHandshakes))
+	m.connections.WithLabelValues("resumed").Add(float64(t.ResumedHandshakes))
+	m.connections.WithLabelValues("none").Add(float64(t.Connections - t.FullHandshakes - t.ResumedHandshakes))
+	m.wireBytes.WithLabelValues("sent").Add(float64(t.WireBytesSent))
+	m.wireBytes.WithLabelValues("received").Add(float64(t.WireBytesReceived))
+	m.savedBytes.WithLabelValues("compression").Add(float64(t.SavedByCompression))
+	m.savedBytes.WithLabelValues("revalidation").Add(float64(t.SavedByRevalidation))
 }
 
 // CountNewURLQueued counts a URL that was queued. It is for frontier.Config.OnNewURLQueued.

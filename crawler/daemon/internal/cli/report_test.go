@@ -93,8 +93,24 @@ func TestReport(t *testing.T) {
 	if n := number("owed_ms"); n < 20 {
 		t.Errorf("owed %v ms", n)
 	}
+	if sent, received := number("wire_bytes_sent"), number("wire_bytes_received"); sent < 100*requests ||
+		received < number("bytes")+100*requests {
+		t.Errorf("%v bytes sent and %v received on the wire, for %v requests", sent, received, requests)
+	}
+	if n := number("connections"); n < 1 || n > requests {
+		t.Errorf("%v connections", n)
+	}
+	for _, field := range []string{"wire_bytes_sent", "wire_bytes_received", "connections"} {
+		sum := 0.0
+		for _, h := range hosts {
+			sum += h[field].(float64)
+		}
+		if got[field] != sum {
+			t.Errorf("%s: %v in all, the sum of the hosts is %v", field, got[field], sum)
+		}
+	}
 	for _, field := range []string{"least_gap_ms", "median_gap_ms", "spent_ms", "last_visit",
-		"owed_ms", "bytes", "last_status"} {
+		"owed_ms", "bytes", "last_status", "wire_bytes_sent", "wire_bytes_received", "connections"} {
 		delete(h, field)
 	}
 	till := map[string]any{"urls": 1.0, "why": "robots",
@@ -103,7 +119,8 @@ func TestReport(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{
 		"host": "shop.example", "state": "done", "declared_delay_ms": 0.0, "configured_delay_ms": 20.0,
 		"gaps": requests - 1, "shortfall_ms": 0.0, "strikes": 0.0, "slots": 1.0,
-		"requests": requests, "pages": 5.0, "failures": 0.0,
+		"requests": requests, "pages": 5.0, "failures": 0.0, "full_handshakes": 0.0, "resumed_handshakes": 0.0,
+		"not_modified": 0.0, "saved_by_compression": 0.0, "saved_by_revalidation": 0.0,
 		"known": 6.0, "done": 5.0, "queued": 0.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0,
 		"blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 6, "address": "127.0.0.1", "origins": []any{"http://shop.example"}, "refusals": []any{till},
@@ -124,13 +141,16 @@ func TestReport(t *testing.T) {
 		t.Errorf("slow %v, broken %v", hosts["slow.example"], hosts["broken.example"])
 	}
 	at := got["at"].(string)
-	for _, field := range []string{"at", "hosts", "bytes", "spent_ms"} {
+	for _, field := range []string{"at", "hosts", "bytes", "spent_ms", "wire_bytes_sent", "wire_bytes_received",
+		"connections"} {
 		delete(got, field)
 	}
 	if diff := cmp.Diff(map[string]any{
 		"host_count": 3.0, "origin_count": 3.0, "states": map[string]any{"done": 1.0, "held": 1.0, "set aside": 1.0},
 		"max_crawl_delay_ms": 3_600_000.0, "requests": requests + 2, "pages": 5.0, "failures": 1.0, "shortfall_ms": 0.0,
-		"known": 8.0, "done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0,
+		"full_handshakes": 0.0, "resumed_handshakes": 0.0, "not_modified": 0.0, "saved_by_compression": 0.0,
+		"saved_by_revalidation": 0.0, "known": 8.0,
+		"done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0,
 		"blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 8, "refusals": []any{till},
 		"refused": []any{map[string]any{"host": "", "reason": "within", "count": 1.0,
@@ -155,6 +175,8 @@ func TestReportForms(t *testing.T) {
 		t.Error("the stalled host does not come first")
 	}
 	report("--host=Shop.Example").want(t, command.ExitDone, "state     done", "declared -, configured 20ms",
+		" sent on the wire, connections: ", " (TLS handshakes: 0 full, 0 resumed)",
+		"0 B by compression, 0 B by answers 304 (0)",
 		"coverage  83.3 % of the known URLs in scope are done; failed requests: 0\n", "disallow: /till")
 	report("--host=slow.example").want(t, command.ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 

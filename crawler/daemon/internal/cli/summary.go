@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -42,7 +43,12 @@ func (j *foregroundRun) summaryFields(ctx context.Context, runErr error) []any {
 			failures[crawler.FailureClass(class).String()] = n
 		}
 	}
-	fields := []any{"pages", st.Pages, "bytes", st.Bytes, "visited_hosts", j.visitedHosts.count(),
+	fields := []any{"pages", st.Pages, "bytes", st.Bytes, "requests", st.Requests,
+		"wire_bytes_sent", st.WireBytesSent, "wire_bytes_received", st.WireBytesReceived,
+		"connections", st.Connections, "full_handshakes", st.FullHandshakes,
+		"resumed_handshakes", st.ResumedHandshakes, "not_modified", st.NotModified,
+		"saved_by_compression", st.SavedByCompression, "saved_by_revalidation", st.SavedByRevalidation,
+		"visited_hosts", j.visitedHosts.count(),
 		"duration_ms", time.Since(j.startedAt).Milliseconds(), "robots", st.RobotsFetches,
 		"sitemaps", st.SitemapFetches, "tdmrep", st.TDMRepFetches, "errors", st.Errors,
 		"failures_by_class", failures, "retries", st.Retries, "given_up", st.GivenUp, "local", st.LocalFaults,
@@ -85,6 +91,9 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	s.WriteLine("pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d",
 		st.Pages, plaintext.FormatBytes(st.Bytes), j.visitedHosts.count(),
 		time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
+	traffic := api.HostTraffic(st.HostTraffic)
+	s.WriteLineIf(traffic.Requests > 0, "traffic: %d requests, %s", traffic.Requests, reporttext.TrafficText(&traffic))
+	s.WriteLineIf(traffic.SavedByCompression+traffic.NotModified > 0, "saved: %s", reporttext.SavedBytesText(&traffic))
 	status := statusCountsText(j.output.LineCounts())
 	s.WriteLineIf(status != "", "status: %s", status)
 	s.WriteLine("errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d",

@@ -59,8 +59,8 @@ func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport
 		ObservedDelayCount:    stats.Gaps.Count(),
 		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
 		LastStatus:            stats.LastStatus, LastVisit: stats.LastEnd, Address: stats.Addr,
-		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests,
-			Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.TotalRequestTime),
+		HostTotals: api.HostTotals{HostTraffic: api.HostTraffic(stats.HostTraffic), Pages: stats.Pages,
+			Failures: stats.FailedRequests, RequestTime: api.Milliseconds(stats.TotalRequestTime),
 			PagesWithheld: stats.PagesWithheld},
 		Override: q.Project.HostOverride(name),
 	}}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 )
@@ -126,10 +127,9 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 
 // addHostTotals adds u to t.
 func addHostTotals(t, u *api.HostTotals) {
-	t.Requests += u.Requests
+	(*crawler.HostTraffic)(&t.HostTraffic).Add(crawler.HostTraffic(u.HostTraffic))
 	t.Pages += u.Pages
 	t.Failures += u.Failures
-	t.Bytes += u.Bytes
 	t.RequestTime += u.RequestTime
 	t.KnownURLs += u.KnownURLs
 	t.DoneURLs += u.DoneURLs

@@ -59,7 +59,8 @@ func TestThroughput(t *testing.T) {
 	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	const seconds = 25 * 60 * 60
 	for i := range seconds + 1 {
-		s := api.ProjectStats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
+		s := api.ProjectStats{Pages: int64(2 * i), Errors: int64(i / 60),
+			HostTraffic: api.HostTraffic{Bytes: int64(100 * i)}}
 		tp.addSnapshot(statsSnapshot{begin.Add(time.Duration(i) * time.Second), s}, i)
 	}
 	fine, coarse := tp.perSecondSamples, tp.perMinuteSamples

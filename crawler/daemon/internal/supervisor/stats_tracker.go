@@ -97,7 +97,7 @@ func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	s.Pages += currentStats.Pages
 	s.RobotsFetches += currentStats.RobotsFetches
 	s.SitemapFetches += currentStats.SitemapFetches
-	s.Bytes += currentStats.Bytes
+	(*crawler.HostTraffic)(&s.HostTraffic).Add(currentStats.HostTraffic)
 	s.Errors += currentStats.Errors
 	s.BlockedURLs += currentStats.BlockedURLs
 	s.Retries += currentStats.Retries

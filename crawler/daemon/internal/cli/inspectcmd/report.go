@@ -33,6 +33,10 @@ request to it, over all runs, including robots.txt and sitemaps:
   median      half of its delays were at most this long, to within 10 %
   short       the largest shortfall of a delay below the required one: must be 0
 
+Traffic is what the crawl cost a host, over all runs: the bytes that its connections
+carried (headers, bodies as sent and TLS handshakes, without TCP and IP), and the
+connections that were opened. Saved is what compression and answers 304 spared it.
+
 Coverage is the share of the known URLs in scope that are done: visited, or given up
 after too many attempts.
 
@@ -230,6 +234,8 @@ func hostCountsByStateText(hosts map[string]int) string {
 func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
 	row(indent+"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v",
 		t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime)))
+	row(indent+"traffic", reporttext.TrafficText(&t.HostTraffic))
+	row(indent+"saved", reporttext.SavedBytesText(&t.HostTraffic))
 	row(indent+"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, "+
 		"%d parked (%d by robots.txt, %d out of scope)",
 		t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope))

@@ -137,3 +137,16 @@ func LostRuleReasonText(m, winner robots.MatchingRule) string {
 	}
 	return ""
 }
+
+// TrafficText says how many bytes the connections carried, and how many were opened.
+func TrafficText(t *api.HostTraffic) string {
+	return fmt.Sprintf("%s received and %s sent on the wire, connections: %d (TLS handshakes: %d full, %d resumed)",
+		plaintext.FormatBytes(t.WireBytesReceived), plaintext.FormatBytes(t.WireBytesSent), t.Connections,
+		t.FullHandshakes, t.ResumedHandshakes)
+}
+
+// SavedBytesText says what compression and conditional requests spared the hosts.
+func SavedBytesText(t *api.HostTraffic) string {
+	return fmt.Sprintf("%s by compression, %s by answers 304 (%d)", plaintext.FormatBytes(t.SavedByCompression),
+		plaintext.FormatBytes(t.SavedByRevalidation), t.NotModified)
+}
