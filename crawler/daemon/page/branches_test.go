@@ -120,6 +120,7 @@ func (d fullDaemon) HostDetail(ctx context.Context, project, host string) (*api.
 	if err == nil {
 		h.HeldUntil, h.LastVisit, h.Address = time.Now().Add(time.Hour), time.Now(), netip.MustParseAddr("192.0.2.1")
 		h.LargestDelayShortfall, h.BlockedByTDMRep = api.Milliseconds(time.Second), 2
+		h.Connections, h.ResumedHandshakes = 3, 2
 	}
 	return h, err
 }
