@@ -206,6 +206,7 @@ func (s *dryRun) countSkippedPage(_ storage.Lease, c gate.Clearance) {
 type hostAverages struct {
 	responseBytes int64
 	visitDuration time.Duration
+	traffic       crawler.HostTraffic // the sums that the averages are of
 }
 
 // loadHostAverages returns the averages of the hosts of the crawl in the project's data directory;
@@ -221,7 +222,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 		err = errors.Join(k.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {
 				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests,
-					visitDuration: m.TotalRequestTime / time.Duration(m.Requests)}
+					visitDuration: m.TotalRequestTime / time.Duration(m.Requests), traffic: m.HostTraffic}
 			}
 			return true
 		}), k.Close())

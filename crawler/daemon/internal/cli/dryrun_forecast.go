@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,10 @@ type forecastTotals struct {
 	Bytes           int64            `json:"bytes"`
 	BytesSource     string           `json:"bytes_from"`  // bytesAssumed, bytesFromEarlierCrawl or bytesFromBoth
 	Duration        api.Milliseconds `json:"duration_ms"` // from the start to the end of the last visit
+	// WireBytesReceived and Connections are as many for each request as in the earlier crawl: see
+	// crawler.HostTraffic. Absent: at one of the hosts, no earlier crawl has counted them.
+	WireBytesReceived int64 `json:"wire_bytes_received,omitempty"`
+	Connections       int64 `json:"connections,omitempty"`
 }
 
 // A hostForecast forecasts the crawl of one host.
@@ -132,6 +137,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 		}
 		total.addHost(total.hosts[i], t, s.startedAt)
 	}
+	total.setTraffic(averages)
 	if mayFindMorePages(p) && (endReason == forecast.NothingLeft || endReason == forecast.NeverDue) {
 		total.linksMayEndEarlier = mayReachLimitEarlier(p, len(report.Hosts))
 		total.DurationIsMinimum = !total.linksMayEndEarlier
@@ -268,6 +274,29 @@ func (p *dryRunForecast) addHost(h *hostForecast, t forecast.Result, start time.
 	}
 }
 
+// setTraffic sets the traffic of the hosts in proportion to that of the earlier crawl, and its sum if it is
+// known of all hosts.
+func (p *dryRunForecast) setTraffic(averages map[string]hostAverages) {
+	isKnown := true
+	for _, h := range p.hosts {
+		if h.Requests == 0 {
+			continue
+		}
+		earlier := averages[h.Host].traffic
+		if earlier.Connections == 0 {
+			isKnown = false
+			continue
+		}
+		share := float64(h.Requests) / float64(earlier.Requests)
+		h.WireBytesReceived = int64(share * float64(earlier.WireBytesReceived))
+		h.Connections = max(1, int64(math.Round(share*float64(earlier.Connections))))
+		p.WireBytesReceived, p.Connections = p.WireBytesReceived+h.WireBytesReceived, p.Connections+h.Connections
+	}
+	if !isKnown {
+		p.WireBytesReceived, p.Connections = 0, 0
+	}
+}
+
 // crawlEndTime returns when the crawl would end.
 func (f *dryRunForecastBuilder) crawlEndTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
 	endTime := f.startedAt
@@ -394,6 +423,8 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		}
 	}
 	s.WriteLine("%s", bytesSourceText(p))
+	s.WriteLineIf(p.Connections > 0, "Traffic: as in the earlier crawl, %s received on the wire, connections: %d.",
+		plaintext.FormatBytes(p.WireBytesReceived), p.Connections)
 	s.WriteParkedReasons("Not visited:", p.parkedByRule, maxForecastRows)
 	s.WriteRefusalCounts("Refused when found, by reason:", p.RefusalCounts)
 	s.WriteLine("")

@@ -436,8 +436,19 @@ func TestDryRunCommand(t *testing.T) {
 	if n := len(v.Web.Log()) - dryRunRequests; n != 16 {
 		t.Errorf("the crawl made %d requests, want the 16 of the forecast", n)
 	}
-	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone,
-		"answers in the earlier crawl.")
+	// The earlier crawl tells what the next one costs the host: as much, for as many requests.
+	report := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
+	report.want(t, command.ExitDone)
+	lines = filepath.Join(v.Dir, "second.jsonl")
+	runCommand(t, v.CrawlArgs("--dry-run", "--output="+lines, "http://index.test/")...).want(t, command.ExitDone,
+		"answers in the earlier crawl.", "Traffic: as in the earlier crawl, ")
+	earlier := decodeJSON[map[string]any](t, report.stdout)
+	total = decodeJSON[map[string]any](t, testfile.RotatedLines(t, lines, 0)[0])
+	for _, field := range []string{"requests", "wire_bytes_received", "connections"} {
+		if total[field] != earlier[field] || total[field] == nil {
+			t.Errorf("%s: %v are forecast, the earlier crawl had %v", field, total[field], earlier[field])
+		}
+	}
 }
 
 // A dry run whose reader closes the pipe exits as a crawl does, with the forecast as JSON Lines or as a table.
