@@ -100,8 +100,7 @@ func (m *HostStats) encode() []byte {
 // some or all of them; a new one is appended.
 func (t *HostTraffic) laterTrafficCounts() [8]*int64 {
 	return [...]*int64{&t.WireBytesSent, &t.WireBytesReceived, &t.Connections, &t.FullHandshakes,
-		&t.ResumedHandshakes, &t.NotModified, &t.SavedByCompression,
-		&t.SavedByRevalidation}
+		&t.ResumedHandshakes, &t.NotModified, &t.SavedByCompression, &t.SavedByRevalidation}
 }
 
 // appendHealth appends h, without ConsecutiveFailures.

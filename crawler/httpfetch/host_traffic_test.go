@@ -3,8 +3,11 @@ package httpfetch_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +29,7 @@ import (
 // connections.
 type meteredServer struct {
 	*httptest.Server
-	sent, received atomic.Int64 // bytes that the server has read and written, without the end of connections
+	sent, received atomic.Int64 // bytes that the server read and wrote, without the end of connections
 	seen           func() crawler.HostTraffic
 
 	mu    sync.Mutex            // guards conns
@@ -98,6 +101,7 @@ func newMeteredServer(t *testing.T, cfg *tls.Config) *meteredServer {
 	}))
 	s.Listener.Close()
 	s.Listener = meteredListener{listen(t, "127.0.0.1:0"), s}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		metered := c.(*tls.Conn).NetConn().(*meteredConn)
 		s.mu.Lock()
@@ -192,5 +196,30 @@ func TestHostTraffic(t *testing.T) {
 			second.WireBytesReceived == 0 || second.WireBytesReceived >= want.WireBytesReceived {
 			t.Errorf("second run: %+v", second.HostTraffic)
 		}
+	}
+}
+
+// TestTrafficOfFailedHandshake: a visit whose TLS handshake fails has the bytes of the handshake, but no
+// connection.
+func TestTrafficOfFailedHandshake(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cfg := newAuthority(t).newServerConfig(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour))
+	s := newMeteredServer(t, cfg)
+	fetcher := httpfetch.NewWithNetwork(connectingTo(t, hostileConfig, s.Listener.Addr().String()), nil,
+		newAuthority(t).certPool())
+	c := newCrawl(t, fetcher, "https://site.test/")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var traffic crawler.HostTraffic
+	c.Hooks.Visited = func(v *crawler.Visit) {
+		traffic = v.Traffic()
+		cancel()
+	}
+	if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if traffic.WireBytesSent == 0 || traffic.WireBytesReceived == 0 || traffic.Connections != 0 {
+		t.Errorf("counted %+v", traffic)
 	}
 }
