@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 )
 
@@ -27,18 +28,24 @@ type HostTraffic struct {
 	SavedByRevalidation int64
 }
 
-// Add adds u to t.
+// Add adds u to t. A count that would exceed the largest int64 stays there.
 func (t *HostTraffic) Add(u HostTraffic) {
-	t.Requests += u.Requests
-	t.Bytes += u.Bytes
-	t.WireBytesSent += u.WireBytesSent
-	t.WireBytesReceived += u.WireBytesReceived
-	t.Connections += u.Connections
-	t.FullHandshakes += u.FullHandshakes
-	t.ResumedHandshakes += u.ResumedHandshakes
-	t.NotModified += u.NotModified
-	t.SavedByCompression += u.SavedByCompression
-	t.SavedByRevalidation += u.SavedByRevalidation
+	addCount(&t.Requests, u.Requests)
+	addCount(&t.Bytes, u.Bytes)
+	addCount(&t.WireBytesSent, u.WireBytesSent)
+	addCount(&t.WireBytesReceived, u.WireBytesReceived)
+	addCount(&t.Connections, u.Connections)
+	addCount(&t.FullHandshakes, u.FullHandshakes)
+	addCount(&t.ResumedHandshakes, u.ResumedHandshakes)
+	addCount(&t.NotModified, u.NotModified)
+	addCount(&t.SavedByCompression, u.SavedByCompression)
+	addCount(&t.SavedByRevalidation, u.SavedByRevalidation)
+}
+
+// addCount adds n to count. A stored count or length can be any number: a sum that wrapped around would
+// be negative, and the record of the host could not be read any more.
+func addCount(count *int64, n int64) {
+	*count += min(n, math.MaxInt64-*count)
 }
 
 // Traffic returns what v cost its host. A visit that opened a connection but sent no request has only
@@ -47,8 +54,8 @@ func (v *Visit) Traffic() HostTraffic {
 	use := &v.Connection
 	t := HostTraffic{
 		WireBytesSent: use.WireBytesSent, WireBytesReceived: use.WireBytesReceived,
-		Connections: countIf(use.Opened), FullHandshakes: countIf(use.FullHandshake),
-		ResumedHandshakes: countIf(use.ResumedHandshake),
+		Connections: countIf(use.Opened), FullHandshakes: countIf(use.Opened && use.FullHandshake),
+		ResumedHandshakes: countIf(use.Opened && use.ResumedHandshake),
 		Requests:          countIf(v.WasSent()), NotModified: countIf(v.Status() == http.StatusNotModified),
 	}
 	if v.Response == nil {

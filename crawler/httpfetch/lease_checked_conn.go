@@ -93,6 +93,7 @@ func (p *roundTrip) takeWireBytes() {
 		c = p.dialed.Load()
 	}
 	if c != nil {
-		p.connUse.WireBytesSent, p.connUse.WireBytesReceived = c.sent.Swap(0), c.received.Swap(0)
+		// sent is negative if a write failed after another visit had taken the bytes that it announced.
+		p.connUse.WireBytesSent, p.connUse.WireBytesReceived = max(c.sent.Swap(0), 0), c.received.Swap(0)
 	}
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"hash/fnv"
 	"math"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
@@ -72,6 +74,19 @@ func TestHostRecord(t *testing.T) {
 	}
 }
 
+// TestEncodedBodyLenWithoutSummary: an entry that announces an EncodedBodyLen, but has no
+// VisitHistorySummary, is damaged. The flag is the top bit of the byte of the priority class.
+func TestEncodedBodyLenWithoutSummary(t *testing.T) {
+	u := must1(decorum.ParseURL("https://a.example/"))
+	for _, e := range []storage.Entry{{URL: u}, {URL: u, Redirects: 1}} {
+		b := record.AppendEntry(nil, &e)
+		b[2] |= 1 << 7
+		if got, err := record.ParseEntry(b, u.Origin()); !errors.Is(err, binaryrecord.ErrDamaged) {
+			t.Errorf("%x was read as %+v (%v)", b, got, err)
+		}
+	}
+}
+
 func FuzzParseEntry(f *testing.F) {
 	o := must1(decorum.ParseURL("https://a.example/")).Origin()
 	for _, e := range []storage.Entry{
@@ -90,7 +105,8 @@ func FuzzParseEntry(f *testing.F) {
 			Request: &storage.NonGETRequest{Method: "POST", Body: []byte("x=1")}, Sent: true},
 		{URL: must1(decorum.ParseURL("https://a.example/")), SeedOrigin: o,
 			VisitHistorySummary: &storage.VisitHistorySummary{Status: 200, ETag: `"e"`,
-				FreshFor: time.Hour, FreshBy: "max-age=3600", VariantKey: "*"}},
+				FreshFor: time.Hour, FreshBy: "max-age=3600", VariantKey: "*",
+				EncodedBodyLen: math.MaxInt64}},
 	} {
 		f.Add(record.AppendEntry(nil, &e))
 	}

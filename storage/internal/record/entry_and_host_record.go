@@ -203,6 +203,9 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	if flags&hasMoreFlags != 0 {
 		readEntryOptionalFields(r, &e, o, priority&hasEncodedBodyLen != 0)
 	}
+	if priority&hasEncodedBodyLen != 0 && e.VisitHistorySummary == nil {
+		r.MarkDamaged()
+	}
 	// All bytes must have been read, and the URL must have the origin of the key.
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.Err != nil || len(r.RemainingData) > 0 || u.Origin() != o {
