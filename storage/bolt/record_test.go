@@ -74,15 +74,29 @@ func TestHostRecord(t *testing.T) {
 	}
 }
 
-// TestEncodedBodyLenWithoutSummary: an entry that announces an EncodedBodyLen, but has no
-// VisitHistorySummary, is damaged. The flag is the top bit of the byte of the priority class.
-func TestEncodedBodyLenWithoutSummary(t *testing.T) {
+// TestThirdByteOfFlags: the record of an earlier program, which ends before the third byte of flags, has no
+// EncodedBodyLen. An entry with unknown flags there, or with an EncodedBodyLen but without a
+// VisitHistorySummary, is damaged.
+func TestThirdByteOfFlags(t *testing.T) {
 	u := must1(decorum.ParseURL("https://a.example/"))
-	for _, e := range []storage.Entry{{URL: u}, {URL: u, Redirects: 1}} {
-		b := record.AppendEntry(nil, &e)
-		b[2] |= 1 << 7
-		if got, err := record.ParseEntry(b, u.Origin()); !errors.Is(err, binaryrecord.ErrDamaged) {
-			t.Errorf("%x was read as %+v (%v)", b, got, err)
+	earlier := storage.Entry{URL: u, VisitHistorySummary: &storage.VisitHistorySummary{
+		VisitedAt: time.Unix(1, 0).UTC(), SitemapLastmod: time.Unix(2, 0).UTC(), VariantKey: "*"}}
+	b := record.AppendEntry(nil, &earlier)
+	if got, err := record.ParseEntry(b, u.Origin()); err != nil || !reflect.DeepEqual(got, earlier) {
+		t.Errorf("%x was read as %+v (%v)", b, got, err)
+	}
+	withLength := earlier
+	withLength.VisitHistorySummary = new(*earlier.VisitHistorySummary)
+	withLength.VisitHistorySummary.EncodedBodyLen = 5
+	if got, want := record.AppendEntry(nil, &withLength), append(bytes.Clone(b), 1, 5); !bytes.Equal(got, want) {
+		t.Errorf("the record is %x, want that of an earlier program and two bytes: %x", got, want)
+	}
+	for _, damaged := range [][]byte{
+		append(bytes.Clone(b), 0), append(bytes.Clone(b), 2), append(bytes.Clone(b), 3, 5), append(bytes.Clone(b), 1),
+		append(record.AppendEntry(nil, &storage.Entry{URL: u, Redirects: 1}), 1, 5),
+	} {
+		if got, err := record.ParseEntry(damaged, u.Origin()); !errors.Is(err, binaryrecord.ErrDamaged) {
+			t.Errorf("%x was read as %+v (%v)", damaged, got, err)
 		}
 	}
 }

@@ -36,9 +36,9 @@ const (
 	hasFreshness  // FreshFor, FreshBy and VariantKey of the VisitHistorySummary
 )
 
-// hasEncodedBodyLen is a flag in the byte of the priority class, which is a smaller number: an
-// EncodedBodyLen follows the fields of the VisitHistorySummary.
-const hasEncodedBodyLen = 1 << 7
+// Flags in the third byte, which no flag announces: a record either ends after the fields of the second
+// byte, or continues with the third.
+const hasEncodedBodyLen = 1 // of the VisitHistorySummary
 
 // AppendEntry appends e to b, without the origin of its URL, which the engine has in the key.
 func AppendEntry(b []byte, e *storage.Entry) []byte {
@@ -53,11 +53,9 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 		}
 	}
 	flags |= flagIf(more != 0, hasMoreFlags)
-	priority := byte(e.PriorityClass)
-	priority |= flagIf(e.VisitHistorySummary != nil && e.VisitHistorySummary.EncodedBodyLen > 0, hasEncodedBodyLen)
 
 	// The fields that are always there, and then those with a flag, in the order of the flags.
-	b = append(b, flags, byte(e.Source), priority)
+	b = append(b, flags, byte(e.Source), byte(e.PriorityClass))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
 	b = binaryrecord.AppendString(b, e.URL.PathAndQuery())
 	if flags&hasReferrer != 0 {
@@ -81,7 +79,8 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	return b
 }
 
-// appendEntryOptionalFields appends the second byte of flags, more, and the fields of its flags.
+// appendEntryOptionalFields appends the second byte of flags, more, and the fields of its flags, and then
+// the third byte with its field, if e has it.
 func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 	b = append(b, more)
 	if e.PriorityRank > 0 {
@@ -109,10 +108,14 @@ func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 		b = binaryrecord.AppendString(b, e.VisitHistorySummary.FreshBy)
 		b = binaryrecord.AppendString(b, e.VisitHistorySummary.VariantKey)
 	}
+	if p := e.VisitHistorySummary; p != nil && p.EncodedBodyLen > 0 {
+		b = append(b, hasEncodedBodyLen)
+		b = binary.AppendUvarint(b, uint64(p.EncodedBodyLen))
+	}
 	return b
 }
 
-// appendVisitHistorySummary appends the fields of p, except those of hasFreshness.
+// appendVisitHistorySummary appends the fields of p, except those that have flags of their own.
 func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte {
 	b = binaryrecord.AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
@@ -123,24 +126,16 @@ func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte 
 	b = binary.AppendUvarint(b, uint64(p.ChangedVisits))
 	b = binary.AppendVarint(b, int64(p.TotalComparedInterval))
 	b = binaryrecord.AppendTime(b, p.SitemapLastmod)
-	b = binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
-	if p.EncodedBodyLen > 0 {
-		b = binary.AppendUvarint(b, uint64(p.EncodedBodyLen))
-	}
-	return b
+	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
 }
 
-// readVisitHistorySummary reads what appendVisitHistorySummary wrote, with or without an EncodedBodyLen.
-func readVisitHistorySummary(r *binaryrecord.Reader, hasEncodedBodyLen bool) *storage.VisitHistorySummary {
-	p := &storage.VisitHistorySummary{
+// readVisitHistorySummary reads what appendVisitHistorySummary wrote.
+func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummary {
+	return &storage.VisitHistorySummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
 		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()),
 		SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
 	}
-	if hasEncodedBodyLen {
-		p.EncodedBodyLen = r.Int64()
-	}
-	return p
 }
 
 // entryFlags returns the flags of the first byte, without those of the referrer and hasMoreFlags.
@@ -177,9 +172,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	r := &binaryrecord.Reader{RemainingData: b}
 	flags := r.Byte()
 	// The fields are read in the order of AppendEntry; r remembers the first error.
-	source, priority := r.Byte(), r.Byte()
-	e := storage.Entry{Source: storage.Source(source),
-		PriorityClass: storage.PriorityClass(priority &^ hasEncodedBodyLen), Depth: r.Int()}
+	e := storage.Entry{Source: storage.Source(r.Byte()), PriorityClass: storage.PriorityClass(r.Byte()), Depth: r.Int()}
 	path := r.String()
 	if flags&hasReferrer != 0 {
 		e.Referrer = r.String()
@@ -201,10 +194,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	}
 	e.UseUncleanedURL = flags&useUncleanedURL != 0
 	if flags&hasMoreFlags != 0 {
-		readEntryOptionalFields(r, &e, o, priority&hasEncodedBodyLen != 0)
-	}
-	if priority&hasEncodedBodyLen != 0 && e.VisitHistorySummary == nil {
-		r.MarkDamaged()
+		readEntryOptionalFields(r, &e, o)
 	}
 	// All bytes must have been read, and the URL must have the origin of the key.
 	u, err := decorum.ParseURL(o.String() + path)
@@ -215,15 +205,14 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	return e, e.Validate()
 }
 
-// readEntryOptionalFields reads what appendEntryOptionalFields wrote for a URL of origin o,
-// with or without an EncodedBodyLen.
-func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum.Origin, hasEncodedBodyLen bool) {
+// readEntryOptionalFields reads what appendEntryOptionalFields wrote for a URL of origin o.
+func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum.Origin) {
 	more := r.Byte()
 	if more&hasRank != 0 {
 		e.PriorityRank = uint16(r.Int())
 	}
 	if more&hasVisitHistorySummary != 0 {
-		e.VisitHistorySummary = readVisitHistorySummary(r, hasEncodedBodyLen)
+		e.VisitHistorySummary = readVisitHistorySummary(r)
 	}
 	if more&hasRedirects != 0 {
 		e.Redirects = r.Int()
@@ -245,6 +234,15 @@ func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry, o decorum
 	} else if more&hasFreshness != 0 {
 		r.MarkDamaged()
 	}
+	if len(r.RemainingData) == 0 {
+		return
+	}
+	// An unknown flag may change what the entry means: the record counts as damaged, and is not visited.
+	if r.Byte() != hasEncodedBodyLen || e.VisitHistorySummary == nil {
+		r.MarkDamaged()
+		return
+	}
+	e.VisitHistorySummary.EncodedBodyLen = r.Int64()
 }
 
 // AppendHostState appends c to b. EncodedStats is last and has no length.
