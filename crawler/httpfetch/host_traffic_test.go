@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -31,6 +33,7 @@ type meteredServer struct {
 	*httptest.Server
 	sent, received atomic.Int64 // bytes that the server read and wrote, without the end of connections
 	seen           func() crawler.HostTraffic
+	onPage         func(*http.Request) // called before a page is answered; nil: nothing
 
 	mu    sync.Mutex            // guards conns
 	conns map[*meteredConn]bool // true: idle
@@ -82,6 +85,9 @@ func newMeteredServer(t *testing.T, cfg *tls.Config) *meteredServer {
 	zw.Close()
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
+		if s.onPage != nil && r.URL.Path != "/robots.txt" {
+			s.onPage(r)
+		}
 		switch {
 		case r.URL.Path == "/robots.txt":
 			w.Header().Set("Content-Length", "0")
@@ -133,6 +139,11 @@ func newMeteredServer(t *testing.T, cfg *tls.Config) *meteredServer {
 	return s
 }
 
+// siteURL returns the URL of the first page of the server.
+func (s *meteredServer) siteURL() string {
+	return fmt.Sprintf("https://site.test:%d/", s.Listener.Addr().(*net.TCPAddr).Port)
+}
+
 // closeIdle waits until the server has an idle connection, and closes it.
 func (s *meteredServer) closeIdle(t *testing.T) {
 	t.Helper()
@@ -155,14 +166,23 @@ func (s *meteredServer) closeIdle(t *testing.T) {
 // a closed connection between them: bytes, connections, handshakes, 304s, and bytes saved.
 func TestHostTraffic(t *testing.T) {
 	t.Parallel()
-	for _, capture := range []bool{false, true} {
+	zone := map[string]string{"site.test": "127.0.0.1"}
+	_, httpProxy := newHTTPProxy(t, zone)
+	httpProxy.Start()
+	for name, change := range map[string]func(*httpfetch.Config){
+		"direct":                func(*httpfetch.Config) {},
+		"captured":              func(cfg *httpfetch.Config) { cfg.CaptureExchanges = true },
+		"through a tunnel":      func(cfg *httpfetch.Config) { cfg.Proxy = httpProxy.URL },
+		"through a SOCKS proxy": func(cfg *httpfetch.Config) { cfg.Proxy = newSOCKSProxy(t, "socks5h", zone).URL },
+	} {
 		ca := newAuthority(t)
 		now := time.Now()
 		s := newMeteredServer(t, ca.newServerConfig(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour)))
 		cfg := connectingTo(t, hostileConfig, s.Listener.Addr().String())
-		cfg.HTTP2, cfg.CaptureExchanges, cfg.IdleConns = false, capture, httpfetch.NewIdleConns(10)
+		cfg.HTTP2, cfg.IdleConns = false, httpfetch.NewIdleConns(10)
+		change(&cfg)
 		fetcher := httpfetch.NewWithNetwork(cfg, nil, ca.certPool())
-		c := newCrawl(t, fetcher, "https://site.test/")
+		c := newCrawl(t, fetcher, s.siteURL())
 		store := c.Frontier.Store()
 		for run := range 2 {
 			// The second crawl goes on from the state of the first.
@@ -181,13 +201,9 @@ func TestHostTraffic(t *testing.T) {
 			}
 		}
 		// Compare the stored counts of the host, and those of the second run, with the server's.
-		u, err := decorum.ParseURL("https://site.test/")
-		must(t, err)
-		o, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
-		must(t, err)
-		got, want := crawler.DecodeHostStats(o.HostState.EncodedStats).HostTraffic, s.seen()
+		got, want := storedTraffic(t, store, s.siteURL()), s.seen()
 		if got != want {
-			t.Errorf("captured: %v: counted\n%+v, the server\n%+v", capture, got, want)
+			t.Errorf("%s: counted\n%+v, the server\n%+v", name, got, want)
 		}
 		if want.FullHandshakes != 1 || want.ResumedHandshakes != 1 || want.NotModified == 0 {
 			t.Errorf("the test has lost its point: the server saw %+v", want)
@@ -197,6 +213,57 @@ func TestHostTraffic(t *testing.T) {
 			t.Errorf("second run: %+v", second.HostTraffic)
 		}
 	}
+}
+
+// TestHostTrafficOverHTTP2: visits that share a connection at the same time count each of its bytes once. The
+// server counts the same, but for a few frames that belong to no visit.
+func TestHostTrafficOverHTTP2(t *testing.T) {
+	t.Parallel()
+	const slots, maxOtherFrames = 4, 200
+	ca, now := newAuthority(t), time.Now()
+	serverConfig := ca.newServerConfig(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour))
+	serverConfig.NextProtos = []string{"h2"}
+	s := newMeteredServer(t, serverConfig)
+	pair := make(chan struct{})
+	s.onPage = func(r *http.Request) { // each request waits for another one
+		if r.ProtoMajor != 2 {
+			t.Errorf("the request came over %s", r.Proto)
+		}
+		select {
+		case pair <- struct{}{}:
+		case <-pair:
+		case <-r.Context().Done():
+			t.Error("a visit was alone")
+		}
+	}
+	cfg := connectingTo(t, hostileConfig, s.Listener.Addr().String())
+	cfg.HTTP2 = true
+	var pages []string
+	for i := range 10 * slots {
+		pages = append(pages, fmt.Sprintf("%s%d", s.siteURL(), i))
+	}
+	c := newCrawl(t, httpfetch.NewWithNetwork(cfg, nil, ca.certPool()), pages...)
+	c.Policy = politeness.Policy{Delay: time.Millisecond, Concurrency: slots}
+	c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
+	must(t, c.Run(t.Context()))
+	got, want := storedTraffic(t, c.Frontier.Store(), s.siteURL()), s.seen()
+	if max(got.WireBytesSent-want.WireBytesSent, want.WireBytesSent-got.WireBytesSent,
+		got.WireBytesReceived-want.WireBytesReceived, want.WireBytesReceived-got.WireBytesReceived) <= maxOtherFrames {
+		got.WireBytesSent, got.WireBytesReceived = want.WireBytesSent, want.WireBytesReceived
+	}
+	if got != want || want.Connections != 1 {
+		t.Errorf("counted\n%+v, the server\n%+v", got, want)
+	}
+}
+
+// storedTraffic returns the traffic of the host of page in store.
+func storedTraffic(t *testing.T, store storage.Store, page string) crawler.HostTraffic {
+	t.Helper()
+	u, err := decorum.ParseURL(page)
+	must(t, err)
+	o, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
+	must(t, err)
+	return crawler.DecodeHostStats(o.HostState.EncodedStats).HostTraffic
 }
 
 // TestTrafficOfFailedHandshake: a visit whose TLS handshake fails has the bytes of the handshake, but no

@@ -86,14 +86,20 @@ func (p *roundTrip) disableLeaseCheck() {
 	}
 }
 
-// takeWireBytes sets in p.connUse the bytes that the connection of p has carried since the visit before.
+// takeWireBytes sets in p.connUse the bytes that the connection of p has carried since the visit before, and
+// those of the connection that was opened for p, if p uses another one or none.
 func (p *roundTrip) takeWireBytes() {
-	c := connInside[*leaseCheckedConn](p.conn)
-	if p.conn == nil && !p.viaProxy { // a connection to a proxy may carry requests to other hosts
-		c = p.dialed.Load()
+	p.takeWireBytesOf(connInside[*leaseCheckedConn](p.conn))
+	if !p.viaProxy { // a connection to a proxy may carry requests to other hosts
+		p.takeWireBytesOf(p.dialed.Load())
 	}
+}
+
+// takeWireBytesOf moves the bytes of c, which may be nil, to p.connUse.
+func (p *roundTrip) takeWireBytesOf(c *leaseCheckedConn) {
 	if c != nil {
 		// sent is negative if a write failed after another visit had taken the bytes that it announced.
-		p.connUse.WireBytesSent, p.connUse.WireBytesReceived = max(c.sent.Swap(0), 0), c.received.Swap(0)
+		p.connUse.WireBytesSent += max(c.sent.Swap(0), 0)
+		p.connUse.WireBytesReceived += c.received.Swap(0)
 	}
 }

@@ -89,6 +89,36 @@ func TestLeaseConn(t *testing.T) {
 	}
 }
 
+// TestTakeWireBytes: a visit takes the bytes of its connection, and those of the one that was opened for it if
+// another visit's connection was free first; through a proxy, where that one may belong to other hosts, not.
+func TestTakeWireBytes(t *testing.T) {
+	for _, tt := range []struct {
+		viaProxy, isSame, isUnused bool
+		sent, received             int64
+	}{
+		{sent: 11, received: 22}, {isSame: true, sent: 1, received: 2}, {isUnused: true, sent: 10, received: 20},
+		{viaProxy: true, sent: 1, received: 2}, {viaProxy: true, isUnused: true},
+	} {
+		used, dialed := &leaseCheckedConn{Conn: discardConn{}}, &leaseCheckedConn{Conn: discardConn{}}
+		used.sent.Store(1)
+		used.received.Store(2)
+		dialed.sent.Store(10)
+		dialed.received.Store(20)
+		p := &roundTrip{viaProxy: tt.viaProxy}
+		if !tt.isUnused {
+			p.conn = used
+		}
+		p.dialed.Store(dialed)
+		if tt.isSame {
+			p.dialed.Store(used)
+		}
+		p.takeWireBytes()
+		if p.connUse != (crawler.ConnectionUse{WireBytesSent: tt.sent, WireBytesReceived: tt.received}) {
+			t.Errorf("%+v: took %+v", tt, p.connUse)
+		}
+	}
+}
+
 // writeLeaseConn writes to the leaseCheckedConn inside p's connection.
 func writeLeaseConn(p *roundTrip) error {
 	_, err := connInside[*leaseCheckedConn](p.conn).Write([]byte("GET / HTTP/1.1\r\n"))

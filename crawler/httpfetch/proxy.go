@@ -27,6 +27,7 @@ func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 		plain.Scheme = "http" // dialHTTPProxyServer adds TLS, with HTTP/1.1 inside it
 		t.Proxy = http.ProxyURL(&plain)
 		t.DialContext = n.dialHTTPProxyServer
+		t.OnProxyConnectResponse = uncountTunnelBytes
 		// Plain http requests to all hosts share these connections, which no host's next visit ends.
 		t.IdleConnTimeout = n.cfg.MaxIdleTime
 	default:
@@ -53,6 +54,20 @@ func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr str
 		return nil, errors.Join(err, conn.Close())
 	}
 	return encrypted, nil
+}
+
+// uncountTunnelBytes is an http.Transport.OnProxyConnectResponse. The bytes that opened a tunnel cost the
+// proxy, not the host.
+func uncountTunnelBytes(ctx context.Context, _ *url.URL, _ *http.Request, _ *http.Response) error {
+	p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
+	if p == nil {
+		return nil
+	}
+	if c := p.dialed.Load(); c != nil {
+		c.sent.Store(0)
+		c.received.Store(0)
+	}
+	return nil
 }
 
 // A proxyServerDialer connects to a proxy. It reports an unreachable proxy as an outage of the
