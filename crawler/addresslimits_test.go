@@ -249,6 +249,44 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 	})
 }
 
+// A fetcherWithConnections says of each visit that it opened a connection and sent a byte.
+type fetcherWithConnections struct {
+	crawler.Fetcher
+	connections atomic.Int64
+}
+
+func (f *fetcherWithConnections) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	f.connections.Add(1)
+	defer t.SetConnection(crawler.ConnectionUse{Opened: true, WireBytesSent: 1})
+	return f.Fetcher.Fetch(ctx, t)
+}
+
+// TestConnectionOfAbortedVisit: the connection of an aborted visit has cost its host something, although it
+// got no request.
+func TestConnectionOfAbortedVisit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := onePageSites(10, crawltest.Latency{Base: time.Second})
+		store := newMemoryStore()
+		c := newLimitedCrawl(t, addressedWeb{crawltest.New(sites...), oneAddress}, store,
+			politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
+		fetcher := &fetcherWithConnections{Fetcher: c.Fetcher}
+		c.Fetcher = fetcher
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		connections := fetcher.connections.Load()
+		want := crawler.HostTraffic{Requests: 20, Bytes: c.Stats().Bytes, Connections: connections,
+			WireBytesSent: connections}
+		var stored crawler.HostTraffic
+		for _, seed := range seeds {
+			stored.Add(storedHostStats(t, store, strings.TrimSuffix(seed, "/")).HostTraffic)
+		}
+		if got := c.Stats().HostTraffic; got != want || stored != want || connections <= 20 {
+			t.Errorf("the run counted %+v, the hosts have %+v, want %+v", got, stored, want)
+		}
+	})
+}
+
 // TestAbortedPageIsNotCounted: ten hosts move to one address before their pages are visited, so
 // nine of ten are refused after they were counted.
 func TestAbortedPageIsNotCounted(t *testing.T) {

@@ -129,6 +129,13 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 	}
 }
 
+// addTraffic adds t to the statistics of l's host.
+func (ms *hostTable) addTraffic(l storage.Lease, t HostTraffic) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.hosts[l.URL.Origin().Host()].HostTraffic.Add(t)
+}
+
 // countRequest adds v, whose request was sent or may have been, to the statistics without HostTraffic.
 func (m *HostStats) countRequest(v *Visit) {
 	if v.Response == nil && !v.interrupted || isTransientStatus(v.Status()) {

@@ -49,15 +49,10 @@ func addCount(count *int64, n int64) {
 }
 
 // Traffic returns what v cost its host. A visit that opened a connection but sent no request has only
-// the cost of the connection.
+// the cost of the connection. No count is negative, whatever the Fetcher says.
 func (v *Visit) Traffic() HostTraffic {
-	use := &v.Connection
-	t := HostTraffic{
-		WireBytesSent: use.WireBytesSent, WireBytesReceived: use.WireBytesReceived,
-		Connections: countIf(use.Opened), FullHandshakes: countIf(use.Opened && use.FullHandshake),
-		ResumedHandshakes: countIf(use.Opened && use.ResumedHandshake),
-		Requests:          countIf(v.WasSent()), NotModified: countIf(v.Status() == http.StatusNotModified),
-	}
+	t := v.Connection.traffic()
+	t.Requests, t.NotModified = countIf(v.WasSent()), countIf(v.Status() == http.StatusNotModified)
 	if v.Response == nil {
 		return t
 	}
@@ -67,6 +62,16 @@ func (v *Visit) Traffic() HostTraffic {
 	}
 	t.SavedByCompression = max(t.Bytes-v.encodedBodyLen(), 0) // a coding makes some short bodies longer
 	return t
+}
+
+// traffic returns the cost of the connection alone. A handshake counts with its connection.
+func (use ConnectionUse) traffic() HostTraffic {
+	return HostTraffic{
+		WireBytesSent: max(use.WireBytesSent, 0), WireBytesReceived: max(use.WireBytesReceived, 0),
+		Connections:       countIf(use.Opened),
+		FullHandshakes:    countIf(use.Opened && use.FullHandshake && !use.ResumedHandshake),
+		ResumedHandshakes: countIf(use.Opened && use.ResumedHandshake),
+	}
 }
 
 // wasConditional reports whether the request carried validators of the last visit.
@@ -81,7 +86,7 @@ func (v *Visit) encodedBodyLen() int64 {
 	if v.Response == nil {
 		return 0
 	}
-	return cmp.Or(v.Response.EncodedBodyLen, int64(v.BodyLen()))
+	return cmp.Or(max(v.Response.EncodedBodyLen, 0), int64(v.BodyLen()))
 }
 
 // countIf returns 1 if counts is true, else 0.

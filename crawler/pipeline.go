@@ -97,6 +97,7 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 	c.faults.attributeFault(ctx, v)
 	if d := visitAbortReason(v, t, c.now()); d.Action != decorum.Proceed {
 		lv.abort()
+		c.countAbortedConnection(v)
 		return c.handleUnvisited(ctx, lv.lease, d)
 	}
 	if isLocalFault(v) || v.interrupted && !t.data.sendWasAllowed.Load() {
@@ -110,6 +111,14 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 		err = errors.Join(err, v.Err)
 	}
 	return result, errors.Join(err, wakeErr, ledgerErr)
+}
+
+// countAbortedConnection counts what the connection of an aborted visit cost its host, which got no request:
+// the connection may have been opened, or carry other visits over HTTP/2.
+func (c *Crawler) countAbortedConnection(v *Visit) {
+	traffic := v.Connection.traffic()
+	c.counters.count(func(s *Stats) { s.HostTraffic.Add(traffic) })
+	c.hostTable.addTraffic(v.Lease, traffic)
 }
 
 // fetch makes the request of a ticket and returns its Visit.

@@ -21,6 +21,11 @@ func TestTraffic(t *testing.T) {
 	visit.Lease.VisitHistorySummary = &storage.VisitHistorySummary{ETag: "e", EncodedBodyLen: 7}
 	visit.Response = &decorum.Response{Status: 304}
 	m.Hooks("p").Visited(&visit)
+	// A Fetcher of somebody else may say what cannot be: that counts nothing.
+	m.Hooks("p").Visited(&crawler.Visit{Response: &decorum.Response{Status: 204, EncodedBodyLen: -1},
+		Connection: crawler.ConnectionUse{FullHandshake: true, WireBytesSent: -1, WireBytesReceived: -1}})
+	m.Hooks("p").Visited(&crawler.Visit{Response: &decorum.Response{Status: 204},
+		Connection: crawler.ConnectionUse{Opened: true, FullHandshake: true, ResumedHandshake: true}})
 	// A visit whose TLS handshake failed has bytes, but neither a request nor a connection.
 	m.Hooks("p").Visited(&crawler.Visit{Connection: use, Err: &decorum.Error{Kind: decorum.Unticketed}})
 	got := scrape(t, m)
@@ -32,6 +37,7 @@ func TestTraffic(t *testing.T) {
 		`decorum_saved_bytes_total{by="compression"}`:        10,
 		`decorum_saved_bytes_total{by="revalidation"}`:       7,
 		`decorum_connections_opened_total{handshake="none"}`: 0,
+		`decorum_connections_opened_total{handshake="full"}`: 0,
 	} {
 		if value, ok := got[series]; !ok || value != want {
 			t.Errorf("%s is %v, want %v", series, value, want)
