@@ -58,6 +58,8 @@ func (p *VisitHistorySummary) validate() error {
 		return fmt.Errorf("a validator is longer than %d bytes", MaxValidatorBytes)
 	case p.FreshFor < 0:
 		return errors.New("the time for which the response was fresh is negative")
+	case p.EncodedBodyLen < 0:
+		return errors.New("the length of the body is negative")
 	}
 	return nil
 }

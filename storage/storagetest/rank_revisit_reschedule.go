@@ -255,7 +255,7 @@ func testSizeLimits(f *fixture) {
 	f.mustAddExactly(1, linkEntry("https://a.example/1"))
 	for name, p := range map[string]*storage.VisitHistorySummary{"ETag": {ETag: long},
 		"LastModified": {LastModified: long}, "FreshBy": {FreshBy: long}, "VariantKey": {VariantKey: long},
-		"FreshFor": {FreshFor: -1}} {
+		"FreshFor": {FreshFor: -1}, "EncodedBodyLen": {EncodedBodyLen: -1}} {
 		e := linkEntry("https://a.example/2")
 		e.VisitHistorySummary = p
 		if _, err := f.store.Add(f.Context(), []storage.Entry{linkEntry("https://a.example/3"), e}, 0); err == nil {

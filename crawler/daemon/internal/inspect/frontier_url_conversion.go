@@ -89,7 +89,7 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHis
 		TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod,
 		ConsecutiveMissing: p.ConsecutiveMissing,
 		FreshFor:           time.Duration(p.FreshFor), FreshBy: p.FreshBy, VariantKey: p.VariantKey,
-		EncodedBodyLen: max(p.EncodedBodyLen, 0),
+		EncodedBodyLen: p.EncodedBodyLen,
 	}, nil
 }
 
