@@ -47,7 +47,7 @@ type forecastTotals struct {
 	BytesSource     string           `json:"bytes_from"`  // bytesAssumed, bytesFromEarlierCrawl or bytesFromBoth
 	Duration        api.Milliseconds `json:"duration_ms"` // from the start to the end of the last visit
 	// WireBytesReceived and Connections are as many for each request as in the earlier crawl: see
-	// crawler.HostTraffic. Absent: at one of the hosts, no earlier crawl has counted them.
+	// crawler.HostTraffic. Absent: at one of the hosts, no earlier crawl has counted them for all requests.
 	WireBytesReceived int64 `json:"wire_bytes_received,omitempty"`
 	Connections       int64 `json:"connections,omitempty"`
 }
@@ -282,8 +282,10 @@ func (p *dryRunForecast) setTraffic(averages map[string]hostAverages) {
 		if h.Requests == 0 {
 			continue
 		}
+		// A body was received, or was saved by compression: if fewer bytes were, an earlier version made some
+		// of the visits, or they were over FTP.
 		earlier := averages[h.Host].traffic
-		if earlier.Connections == 0 {
+		if earlier.Connections == 0 || earlier.WireBytesReceived < earlier.Bytes-earlier.SavedByCompression {
 			isKnown = false
 			continue
 		}

@@ -21,6 +21,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
@@ -447,6 +448,34 @@ func TestDryRunCommand(t *testing.T) {
 	for _, field := range []string{"requests", "wire_bytes_received", "connections"} {
 		if total[field] != earlier[field] || total[field] == nil {
 			t.Errorf("%s: %v are forecast, the earlier crawl had %v", field, total[field], earlier[field])
+		}
+	}
+}
+
+// TestForecastOfTraffic: traffic is forecast in proportion to an earlier crawl whose counts cover all of its
+// requests. They do not if more bytes of bodies came than were received or saved by compression: an earlier
+// version made some of the visits.
+func TestForecastOfTraffic(t *testing.T) {
+	for _, tt := range []struct {
+		earlier                          crawler.HostTraffic
+		wantWireBytes, wantConnections   int64
+		wantTotalBytes, wantTotalOfConns int64
+	}{
+		{crawler.HostTraffic{Requests: 10, Bytes: 3000, WireBytesReceived: 2000, SavedByCompression: 1000,
+			Connections: 2}, 4000, 4, 4300, 5},
+		{crawler.HostTraffic{Requests: 10, Bytes: 3000, WireBytesReceived: 1999, SavedByCompression: 1000,
+			Connections: 2}, 0, 0, 0, 0},
+		{crawler.HostTraffic{Requests: 10}, 0, 0, 0, 0},
+		{crawler.HostTraffic{}, 0, 0, 0, 0},
+	} {
+		host := &hostForecast{Host: "a.test", forecastTotals: forecastTotals{Requests: 20}}
+		other := &hostForecast{Host: "b.test", forecastTotals: forecastTotals{Requests: 1}}
+		p := dryRunForecast{hosts: []*hostForecast{host, other, {Host: "not visited"}}}
+		p.setTraffic(map[string]hostAverages{"a.test": {traffic: tt.earlier},
+			"b.test": {traffic: crawler.HostTraffic{Requests: 1, WireBytesReceived: 300, Connections: 1}}})
+		if host.WireBytesReceived != tt.wantWireBytes || host.Connections != tt.wantConnections ||
+			p.WireBytesReceived != tt.wantTotalBytes || p.Connections != tt.wantTotalOfConns {
+			t.Errorf("after %+v: %+v, in all %+v", tt.earlier, host.forecastTotals, p.forecastTotals)
 		}
 	}
 }
