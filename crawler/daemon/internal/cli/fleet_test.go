@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -138,6 +140,14 @@ func TestFleet(t *testing.T) {
 	}
 	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
+	}
+	// A host is visited by several processes, which count its requests and connections together.
+	report := runCommand(t, "report", "--data", f.dataDir(0), "--format=json")
+	report.want(t, command.ExitDone)
+	total := decodeJSON[api.CrawlReport](t, report.stdout)
+	if requests := int64(len(f.web.Log())); total.Requests != requests || total.Connections < hosts ||
+		total.WireBytesSent < 100*requests || total.WireBytesReceived < total.Bytes+100*requests {
+		t.Errorf("the servers saw %d requests, the report has %+v", requests, total.HostTraffic)
 	}
 	t.Logf("%d pages, by process: %v", len(visitsByURL), visitsByProcess)
 }
