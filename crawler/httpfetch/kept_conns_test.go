@@ -28,14 +28,16 @@ type countingServer struct {
 	opened  atomic.Int32
 	closed  chan struct{} // receives for each connection that is closed
 
-	mu    sync.Mutex            // guards conns
-	conns map[net.Conn]struct{} // idle connections
+	mu         sync.Mutex            // guards conns
+	conns      map[net.Conn]struct{} // idle connections
+	becameIdle *sync.Cond            // signals mu when a connection becomes idle
 }
 
 // newCountingServer starts a countingServer on address; with TLS if cfg is not nil.
 func newCountingServer(t *testing.T, address string, cfg *tls.Config, header http.Header) *countingServer {
 	t.Helper()
 	s := &countingServer{header: header, closed: make(chan struct{}, 1000), conns: map[net.Conn]struct{}{}}
+	s.becameIdle = sync.NewCond(&s.mu)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, values := range s.header {
 			w.Header()[name] = values
@@ -54,6 +56,7 @@ func newCountingServer(t *testing.T, address string, cfg *tls.Config, header htt
 			s.opened.Add(1)
 		case http.StateIdle:
 			s.conns[c] = struct{}{}
+			s.becameIdle.Signal()
 		case http.StateClosed:
 			s.closed <- struct{}{}
 		}
@@ -69,10 +72,14 @@ func newCountingServer(t *testing.T, address string, cfg *tls.Config, header htt
 	return s
 }
 
-// closeIdle closes the idle connections, as a server does whose timeout has passed.
+// closeIdle closes the idle connections, as a server does whose timeout has passed. It waits until there is
+// one: a visit may end before the server sees that.
 func (s *countingServer) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for len(s.conns) == 0 {
+		s.becameIdle.Wait()
+	}
 	for c := range s.conns {
 		c.Close()
 	}
