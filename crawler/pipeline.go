@@ -114,7 +114,7 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 }
 
 // countAbortedConnection counts what the connection of an aborted visit cost its host, which got no request:
-// the connection may have been opened, or carry other visits over HTTP/2.
+// the connection may have been opened for it, or may carry other visits over HTTP/2.
 func (c *Crawler) countAbortedConnection(v *Visit) {
 	traffic := v.Connection.traffic()
 	c.counters.count(func(s *Stats) { s.HostTraffic.Add(traffic) })
