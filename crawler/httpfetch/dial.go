@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/http1"
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
@@ -60,37 +61,98 @@ func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	return n, nil
 }
 
+// tlsHandshakeTimeout bounds a TLS handshake.
+const tlsHandshakeTimeout = 10 * time.Second
+
+// newTransport returns the transport of a crawl. From the socket outwards, its connections are a
+// keptConn, a leaseCheckedConn, TLS for https, and a recordedConn if exchanges are captured.
+//
+// It is a transport of net/http only for what http1.Transport does not do: HTTP proxies, and HTTP/2 if
+// Config.HTTP2 offers it. Most hosts get one visit at a time, which has no use for several streams on one
+// connection; and with HTTP/2 an idle connection takes about twice as much memory.
+func newTransport(n *crawlDialer) http.RoundTripper {
+	offersHTTP2 := n.cfg.HTTP2 && !n.cfg.CaptureExchanges
+	if offersHTTP2 || n.usesHTTPProxy() {
+		return newNetHTTPTransport(n, offersHTTP2)
+	}
+	dial := n.dialHost
+	if n.proxy != nil {
+		dial = n.dialThroughSOCKSProxy
+	}
+	t := &http1.Transport{
+		IsUsable:          isUsable,
+		MaxHeaderBytes:    n.cfg.MaxHeaderBytes,
+		DisableKeepAlives: n.keepsNoConns(),
+	}
+	// The lease is checked below TLS, where the bytes are written.
+	t.Dial = checkLeases(n.dialFuncWithTimeout(dial))
+	t.DialTLS = dialTLS(t.Dial, n.newTLSConfig())
+	if n.cfg.CaptureExchanges {
+		t.Dial, t.DialTLS = recordConns(t.Dial), recordConns(t.DialTLS)
+	}
+	return t
+}
+
 // connBufferBytes is the size of each of the two buffers that net/http keeps for every connection, also
 // for an idle one. It holds the header of most requests and responses; bodies bypass the buffers.
 const connBufferBytes = 2 << 10
 
-// newHTTPTransport returns the transport of a crawl. From the socket outwards, its connections are a
-// keptConn, a leaseCheckedConn, TLS for https, and a recordedConn if exchanges are captured.
-//
-// It offers HTTP/2 only if Config.HTTP2 is set. Most hosts get one visit at a time, which has no use for
-// several streams on one connection; and with HTTP/2 an idle connection takes 32 KiB instead of 27 KiB.
-func newHTTPTransport(n *crawlDialer) *http.Transport {
+// newNetHTTPTransport is newTransport on net/http.
+func newNetHTTPTransport(n *crawlDialer, offersHTTP2 bool) *http.Transport {
 	t := &http.Transport{
 		DialContext:            n.dialHost,
 		Protocols:              new(http.Protocols),
 		DisableCompression:     true, // requestHeader offers more codings than gzip
-		DisableKeepAlives:      n.cfg.MaxIdleTime < 0 || n.cfg.IdleConns.Limit() == 0,
+		DisableKeepAlives:      n.keepsNoConns(),
 		MaxIdleConnsPerHost:    math.MaxInt, // connKeeper closes what is not needed
-		TLSClientConfig:        &tls.Config{RootCAs: n.rootCAs, ClientSessionCache: newTLSSessionCache(n.cfg)},
-		TLSHandshakeTimeout:    10 * time.Second,
+		TLSClientConfig:        n.newTLSConfig(),
+		TLSHandshakeTimeout:    tlsHandshakeTimeout,
 		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
 		ReadBufferSize:         connBufferBytes,
 		WriteBufferSize:        connBufferBytes,
 	}
 	t.Protocols.SetHTTP1(true)
-	t.Protocols.SetHTTP2(n.cfg.HTTP2 && !n.cfg.CaptureExchanges)
+	t.Protocols.SetHTTP2(offersHTTP2)
 	n.setTransportProxy(t)
-	// The lease is checked below TLS, where the bytes are written.
 	t.DialContext = checkLeases(n.dialFuncWithTimeout(t.DialContext))
 	if n.cfg.CaptureExchanges {
-		recordConns(t)
+		t.DialTLSContext = recordConns(dialTLS(t.DialContext, t.TLSClientConfig))
+		t.DialContext = recordConns(t.DialContext)
 	}
 	return t
+}
+
+// keepsNoConns reports whether each connection is closed after one visit.
+func (n *crawlDialer) keepsNoConns() bool {
+	return n.cfg.MaxIdleTime < 0 || n.cfg.IdleConns.Limit() == 0
+}
+
+// newTLSConfig returns the configuration of TLS for connections to hosts.
+func (n *crawlDialer) newTLSConfig() *tls.Config {
+	return &tls.Config{RootCAs: n.rootCAs, ClientSessionCache: newTLSSessionCache(n.cfg)}
+}
+
+// dialTLS returns a dialFunc that adds TLS with cfg, for HTTP/1.1, to the connections of dial.
+func dialTLS(dial dialFunc, cfg *tls.Config) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, tlsHandshakeTimeout)
+		defer cancel()
+		cfg := cfg.Clone()
+		cfg.ServerName, cfg.NextProtos = host, []string{"http/1.1"}
+		secure := tls.Client(c, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return secure, nil
+	}
 }
 
 // newTLSSessionCache returns the TLS sessions that a Fetcher can resume; nil if it resumes none. They
@@ -117,17 +179,6 @@ func (n *crawlDialer) dialFuncWithTimeout(dial dialFunc) dialFunc {
 	}
 }
 
-// wrapDialedConns returns a dialFunc that passes each connection of dial through wrap.
-func wrapDialedConns(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return wrap(c), nil
-	}
-}
-
 // dialHost is dial for a connection that may be kept open for later visits to the host.
 func (n *crawlDialer) dialHost(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, from, err := n.dial(ctx, network, addr)
@@ -145,7 +196,7 @@ func (n *crawlDialer) keep(ctx context.Context, conn net.Conn, from lookupResult
 		return conn
 	}
 	var tunnelAddr netip.Addr
-	if p.viaProxy { // otherwise the visit may be writing serverAddr: net/http dials in the background
+	if p.viaProxy { // otherwise the visit may be writing serverAddr: net/http may dial in the background
 		tunnelAddr = p.serverAddr.Addr()
 	}
 	return n.keeper.add(conn, p.ticket.URL().Origin().Host(), from, tunnelAddr)

@@ -24,7 +24,9 @@
 //   - crawlDialer (dial.go, proxy.go), which looks up names (cachingResolver), refuses addresses
 //     that are not public (publicaddr.go) and reserves the server's address for the visit, both
 //     when the socket is about to be connected;
-//   - connKeeper (host_conns.go), which closes connections that no visit will use: net/http keeps
+//   - http1.Transport (internal/http1), which sends the request over a connection; net/http's takes its
+//     place for HTTP proxies and HTTP/2;
+//   - connKeeper (host_conns.go), which closes connections that no visit will use: the transport keeps
 //     them all, and IdleConns limits those of all Fetchers;
 //   - leaseCheckedConn, which over HTTP/1 refuses to write once the request is canceled or the
 //     visit's lease has expired, and recordedConn, which keeps the bytes of the exchange for a
@@ -33,14 +35,15 @@
 //
 // # No ticket, no request
 //
-// net/http sends a GET again by itself when a kept-open connection breaks. Here, the second
-// connection of a visit ends the visit before anything is sent: see roundTrip.newRequest.
+// http1.Transport sends a request once. net/http sends a GET again by itself when a kept-open connection
+// breaks. Here, the second connection of a visit ends the visit before anything is sent: see
+// roundTrip.newRequest.
 //
 // # Goroutines and locks
 //
-// The package itself starts no goroutine. The goroutines of net/http end with the visit or, for a
-// kept-open connection, with Fetcher.CloseIdleConnections or after Config.MaxIdleTime. Timers and context
-// callbacks end with the visit, or with the connections of a host.
+// Neither the package nor http1 starts a goroutine. The goroutines of net/http end with the visit or, for
+// a kept-open connection, with Fetcher.CloseIdleConnections or after Config.MaxIdleTime. Timers and
+// context callbacks end with the visit, or with the connections of a host.
 //
 // The locks of Cookies, cachingResolver, ownAddrs, IdleConns and wireRecorder are never held together. Cookies
 // holds its lock while it reads and writes notes; cachingResolver releases its lock during a lookup.

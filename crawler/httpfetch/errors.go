@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/http1"
 )
 
 // A fetchError is a network error, described for readers who do not know Go.
@@ -88,7 +89,8 @@ func (t *ticketedClient) translateRequestError(err error) error {
 			decorum.Malformed, nil}
 	case isConnError(err):
 		return err
-	case strings.Contains(err.Error(), "transport connection broken"):
+	case errors.As(err, new(*http1.MalformedResponseError)),
+		strings.Contains(err.Error(), "transport connection broken"):
 		return &fetchError{"the answer is not valid HTTP", decorum.Malformed, err}
 	}
 	return err
@@ -116,6 +118,9 @@ func certificateError(err *tls.CertificateVerificationError) error {
 // isHeaderTooLong reports whether a response failed because its header is too long. net/http has no
 // error type for that, so it looks for the messages.
 func isHeaderTooLong(err error) bool {
+	if errors.Is(err, http1.ErrHeaderTooLong) {
+		return true
+	}
 	messages := []string{"server response headers exceeded", "response header list larger", "header list too large"}
 	return slices.ContainsFunc(messages, func(words string) bool { return strings.Contains(err.Error(), words) })
 }

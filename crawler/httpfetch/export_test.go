@@ -6,11 +6,11 @@ import (
 	"net/netip"
 )
 
-// NewTransport returns the transport for cfg, to which a test can add certificates.
-func NewTransport(cfg Config) *http.Transport {
+// NewNetHTTPTransport returns the transport for cfg on net/http.
+func NewNetHTTPTransport(cfg Config) http.RoundTripper {
 	n := mustNewCrawlDialer(cfg.withDefaults())
 	n.keeper = nil
-	return newHTTPTransport(n)
+	return newNetHTTPTransport(n, false)
 }
 
 // NewWithNetwork returns a Fetcher that uses blockedAddrKind to check addresses and trusts roots.

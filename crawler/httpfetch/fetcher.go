@@ -100,7 +100,7 @@ type Config struct {
 	// none.
 	MaxTLSSessions int
 	// HTTP2 also offers HTTP/2 to https servers, unless CaptureExchanges is set. A host then has one
-	// connection however many visits it gets at a time, but an idle connection takes a fifth more
+	// connection however many visits it gets at a time, but an idle connection takes about twice the
 	// memory, and a visit more processor time.
 	HTTP2 bool
 	// Transport sends the requests. Nil: a transport made from the fields above. A given
@@ -131,7 +131,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Fetcher is a crawler.Fetcher on net/http. Its methods are safe for concurrent use.
+// A Fetcher is a crawler.Fetcher for HTTP. Its methods are safe for concurrent use.
 type Fetcher struct {
 	cfg       Config
 	product   string // the product token of cfg.UserAgent
@@ -178,7 +178,7 @@ func New(cfg Config) (*Fetcher, error) {
 func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
 	transport := &ticketedClient{next: cfg.Transport, cfg: cfg, decoders: newDecoderPools()}
 	if transport.next == nil {
-		transport.next, transport.dialer = newHTTPTransport(dialer), dialer
+		transport.next, transport.dialer = newTransport(dialer), dialer
 	}
 	product, _, _ := strings.Cut(cfg.UserAgent, "/")
 	return &Fetcher{cfg: cfg, product: product, transport: transport, dialer: dialer}

@@ -3,9 +3,11 @@ package httpfetch
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -14,7 +16,7 @@ import (
 )
 
 // A connKeeper decides how long each connection of a Fetcher is kept open for later visits to its
-// host. net/http chooses the connection of a visit; a connKeeper only closes connections.
+// host. The transport chooses the connection of a visit; a connKeeper only closes connections.
 type connKeeper struct {
 	idle        *IdleConns
 	maxIdleTime time.Duration // longest time that a connection is kept without a visit
@@ -56,8 +58,9 @@ type keptConn struct {
 	lookedUp string
 	// tunnelAddr is the address of the host when the connection was opened, if it leads to a proxy; zero
 	// if the address is not looked up here.
-	tunnelAddr netip.Addr
-	readIdle   atomic.Bool // something was read, if only the end, since the host became idle
+	tunnelAddr  netip.Addr
+	readIdle    atomic.Bool // something was read, if only the end, since the host became idle
+	doesNotWait bool        // Read returns at once; set only while isUsable reads
 
 	// IdleConns.mu guards the following fields.
 	host        *hostConns // nil once the connection is closed or about to be
@@ -265,9 +268,46 @@ func (h *hostConns) takeAllLocked(now time.Time) []*keptConn {
 
 // Read is part of net.Conn.
 func (c *keptConn) Read(b []byte) (int, error) {
+	if c.doesNotWait {
+		return readArrived(c.Conn, b)
+	}
 	n, err := c.Conn.Read(b)
 	c.readIdle.Store(true)
 	return n, err
+}
+
+// readWithin reads from c into b, and waits at most for d.
+func readWithin(c net.Conn, b []byte, d time.Duration) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(d)); err != nil {
+		return 0, err
+	}
+	n, err := c.Read(b)
+	if resetErr := c.SetReadDeadline(time.Time{}); err == nil {
+		err = resetErr
+	}
+	return n, err // as it is: crypto/tls looks whether it is temporary
+}
+
+// isUsable reports whether outer, an idle connection that wraps a keptConn and that nothing else reads,
+// is open and has nothing to read. Over TLS it reads messages of the protocol, such as session tickets;
+// anything else would be taken for the response to the next request. From a connection that has ended it
+// learns how long the server keeps one.
+func isUsable(outer net.Conn) bool {
+	kept := connInside[*keptConn](outer)
+	kept.doesNotWait = true
+	n, err := outer.Read(make([]byte, 1))
+	kept.doesNotWait = false
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		return true
+	}
+	now := time.Now()
+	k := kept.keeper
+	k.idle.mu.Lock()
+	defer k.idle.mu.Unlock()
+	if h := kept.host; h != nil && h.visits == 1 { // the connection has been idle since the visit before
+		k.updateTimeoutLocked(h.name, func(t serverTimeout) serverTimeout { return t.afterClose(now.Sub(h.idleSince)) })
+	}
+	return false
 }
 
 // closeAll closes connections that were taken from their hosts.
@@ -300,7 +340,7 @@ func (c *keptConn) setOutermost(conn net.Conn) {
 }
 
 // Close is part of net.Conn. If the connection was idle, had something to read, and its Fetcher did not
-// choose to close it, the server did. Without something to read, net/http closes a connection whose last
+// choose to close it, the server did. Without something to read, the transport closes a connection whose last
 // response was not read to its end, or said that it is the last.
 func (c *keptConn) Close() error {
 	now := time.Now()

@@ -179,7 +179,7 @@ func TestHostTraffic(t *testing.T) {
 		now := time.Now()
 		s := newMeteredServer(t, ca.newServerConfig(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour)))
 		cfg := connectingTo(t, hostileConfig, s.Listener.Addr().String())
-		cfg.HTTP2, cfg.IdleConns = false, httpfetch.NewIdleConns(10)
+		cfg.IdleConns = httpfetch.NewIdleConns(10)
 		change(&cfg)
 		fetcher := httpfetch.NewWithNetwork(cfg, nil, ca.certPool())
 		c := newCrawl(t, fetcher, s.siteURL())
@@ -188,7 +188,9 @@ func TestHostTraffic(t *testing.T) {
 			// The second crawl goes on from the state of the first.
 			if run == 1 {
 				s.closeIdle(t)
-				waitLen(t, cfg.IdleConns, 0)
+				if name == "through a tunnel" { // net/http notes it in the background
+					waitLen(t, cfg.IdleConns, 0)
+				}
 				next := newCrawl(t, fetcher)
 				next.Frontier, next.Gate = c.Frontier, c.Gate
 				c = next

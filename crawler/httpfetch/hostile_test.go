@@ -3,6 +3,7 @@ package httpfetch_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,14 @@ import (
 
 // hostileConfig configures the fetchers of the tests with hostile servers.
 var hostileConfig = httpfetch.Config{
-	UserAgent: userAgent, AllowPrivate: true, MaxBody: 1 << 20, MaxHeaderBytes: 16 << 10, HTTP2: true,
+	UserAgent: userAgent, AllowPrivate: true, MaxBody: 1 << 20, MaxHeaderBytes: 16 << 10,
 	Timeout: 5 * time.Second, FirstByteTimeout: 2 * time.Second,
+}
+
+// offeringHTTP2 returns cfg with HTTP/2, with which the transport is that of net/http.
+func offeringHTTP2(cfg httpfetch.Config) httpfetch.Config {
+	cfg.HTTP2 = true
+	return cfg
 }
 
 // withShortTimeouts returns cfg with short time limits, for slow servers.
@@ -168,10 +175,15 @@ func totalAllocated() uint64 {
 
 // TestHostileServers: a visit to each server ends at a limit with a specific error, and allocates a
 // bounded amount of memory in this process, which includes the servers.
-func TestHostileServers(t *testing.T) {
+func TestHostileServers(t *testing.T) { testHostileServers(t, hostileConfig) }
+
+// TestHostileServersWithNetHTTP: the same with the transport of net/http.
+func TestHostileServersWithNetHTTP(t *testing.T) { testHostileServers(t, offeringHTTP2(hostileConfig)) }
+
+func testHostileServers(t *testing.T, cfg httpfetch.Config) {
 	for _, h := range hostileServers(t) {
 		t.Run(h.name, func(t *testing.T) {
-			cfg := hostileConfig
+			cfg := cfg
 			if h.isSlow {
 				t.Parallel() // slow cases run together, after all fast ones
 				cfg = withShortTimeouts(cfg)
@@ -222,6 +234,39 @@ func TestMoreThanItsContentLength(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestUnsolicitedResponse: what a server sends between two visits is not the response to the second, which
+// goes over another connection, with and without TLS.
+func TestUnsolicitedResponse(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	tlsConfig := ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	for _, scheme := range []string{"http", "https"} {
+		l, sent := listen(t, "127.0.0.1:0"), make(chan error)
+		if scheme == "https" {
+			l = tls.NewListener(l, tlsConfig)
+		}
+		fetched := make(chan struct{})
+		go acceptConns(l, func(c net.Conn) {
+			defer c.Close()
+			_, err := http.ReadRequest(bufio.NewReader(c))
+			io.WriteString(c, okHeader+"Content-Length: 5\r\n\r\nhello")
+			<-fetched
+			_, writeErr := io.WriteString(c, okHeader+"Content-Length: 4\r\n\r\nevil")
+			sent <- errors.Join(err, writeErr)
+			io.Copy(io.Discard, c) // until the crawl hangs up
+		})
+		fetcher := httpfetch.NewWithNetwork(connectingTo(t, hostileConfig, l.Addr().String()), nil, ca.certPool())
+		for range 3 {
+			if body := fetchBody(t, fetcher, scheme+"://site.test/"); body != "hello" {
+				t.Fatalf("%s: got %q, want hello", scheme, body)
+			}
+			fetched <- struct{}{}
+			must(t, <-sent)
+		}
+		fetcher.CloseIdleConnections()
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/http1"
 )
 
-// A leaseCheckedConn checks right before each write whether the visit may still send: net/http
-// writes in a separate goroutine, and may be about to write when the request is canceled. It also
-// counts the bytes that pass through it, which are encrypted if TLS is used.
+// A leaseCheckedConn checks right before each write whether the visit may still send: the request may be
+// canceled, and the lease may expire, while a connection is opened or TLS is set up. It also counts the
+// bytes that pass through it, which are encrypted if TLS is used.
 type leaseCheckedConn struct {
 	net.Conn
 	user           atomic.Pointer[roundTrip] // the visit that uses the connection; nil: the connection is idle
@@ -66,6 +68,14 @@ func connInside[T net.Conn](c net.Conn) (found T) {
 		}
 		c = wrapper.NetConn()
 	}
+}
+
+// dialedConn returns the connection that was dialled, inside the one that a transport gives to a hook.
+func dialedConn(c net.Conn) net.Conn {
+	if inside, ok := c.(*http1.Conn); ok {
+		return inside.NetConn()
+	}
+	return c
 }
 
 // enableLeaseCheck makes each write to the connection of p check whether p may still send, until

@@ -16,14 +16,18 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
+// usesHTTPProxy reports whether there is a proxy to which requests are sent over HTTP.
+func (n *crawlDialer) usesHTTPProxy() bool {
+	return n.proxy != nil && (n.proxy.Scheme == "http" || n.proxy.Scheme == "https")
+}
+
 // setTransportProxy makes t send everything through the proxy, if there is one. The operator chose
 // the proxy, so its address is not checked.
 func (n *crawlDialer) setTransportProxy(t *http.Transport) {
-	p := n.proxy
 	switch {
-	case p == nil:
-	case p.Scheme == "http" || p.Scheme == "https":
-		plain := *p
+	case n.proxy == nil:
+	case n.usesHTTPProxy():
+		plain := *n.proxy
 		plain.Scheme = "http" // dialHTTPProxyServer adds TLS, with HTTP/1.1 inside it
 		t.Proxy = http.ProxyURL(&plain)
 		t.DialContext = n.dialHTTPProxyServer

@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/http1"
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
@@ -29,7 +30,7 @@ type roundTrip struct {
 	response      *decorum.Response     // set once the response has been read
 	serverAddr    netip.AddrPort        // server's address; zero if unknown, as behind some proxies
 	viaProxy      bool                  // conn leads to the proxy, not to serverAddr
-	conn          net.Conn              // carries the request; nil until net/http has a connection
+	conn          net.Conn              // carries the request; nil until the transport has a connection
 	connWasReused bool                  // conn was open before the visit
 	connUse       crawler.ConnectionUse // how conn came to be
 	// dialed was opened for the visit. It may carry the request of another visit instead, or fail to set
@@ -166,10 +167,11 @@ func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Res
 }
 
 // closeConnOnCancel closes the connection of p when ctx is done, unless stop is called first. A
-// read of the body then ends even if the reader ignores ctx. Over HTTP/2, where other visits may
-// use the connection, net/http resets the stream when ctx is done.
+// read of the body then ends even if the reader ignores ctx. http1 closes the connection by itself. Over
+// HTTP/2, where other visits may use the connection, net/http resets the stream when ctx is done.
 func (p *roundTrip) closeConnOnCancel(ctx context.Context, res *http.Response) (stop func() bool) {
-	if p.conn == nil || res.Body == http.NoBody || isHTTP2Conn(p.conn) {
+	_, isHTTP1 := p.conn.(*http1.Conn)
+	if p.conn == nil || res.Body == http.NoBody || isHTTP1 || isHTTP2Conn(p.conn) {
 		return func() bool { return true }
 	}
 	return context.AfterFunc(ctx, func() { p.conn.Close() })
@@ -189,9 +191,9 @@ func (t *ticketedClient) startHeaderTimeout(p *roundTrip) (stop func()) {
 // errUnsupportedScheme is the error of a URL whose scheme this package does not fetch (LOC-18).
 var errUnsupportedScheme = errors.New("only http and https are fetched")
 
-// newRequest returns the request for the ticket's URL. It sets p.conn and p.serverAddr when net/http
-// has a connection. It returns an error if net/http cannot send the request, because the scheme is not
-// http or https for example.
+// newRequest returns the request for the ticket's URL. It sets p.conn and p.serverAddr when the transport
+// has a connection. It returns an error if the request cannot be sent, because the scheme is not http or
+// https for example.
 //
 // net/http repeats a GET by itself when a kept-open connection breaks, and over HTTP/2 when the
 // server refuses the stream or goes away. That would be a second visit for one ticket. Therefore
@@ -213,7 +215,7 @@ func (p *roundTrip) newRequest(ctx context.Context, n *crawlDialer) (*http.Reque
 		p.connWasReused = info.Reused || info.WasIdle
 		kept := connInside[*keptConn](info.Conn)
 		if p.connWasReused && kept != nil && !n.mayReuse(ctx, kept, p) {
-			info.Conn.Close() // nothing is sent over it: net/http takes another connection
+			info.Conn.Close() // nothing is sent over it: the transport takes another connection
 			return
 		}
 		p.connUse = newConnUse(info)
@@ -250,7 +252,7 @@ func newConnUse(info httptrace.GotConnInfo) crawler.ConnectionUse {
 	if info.Reused {
 		return use
 	}
-	conn := info.Conn
+	conn := dialedConn(info.Conn)
 	if recorded, ok := conn.(*recordedConn); ok {
 		conn = recorded.Conn
 	}
@@ -319,7 +321,7 @@ func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	// A connection whose bytes are not those of the exchange, such as the encrypted bytes of TLS, is
 	// not a recordedConn.
-	if c, ok := conn.(*recordedConn); ok && p.recorder != nil {
+	if c, ok := dialedConn(conn).(*recordedConn); ok && p.recorder != nil {
 		p.recorder.exchange.Addr = addr
 		c.recorder.Store(p.recorder)
 	}

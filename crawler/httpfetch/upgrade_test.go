@@ -146,7 +146,7 @@ func TestBodiesEndWithTheVisit(t *testing.T) {
 			if tt.halt {
 				cfg.Timeout, cfg.FirstByteTimeout = time.Hour, time.Hour
 			}
-			cfg.Transport = uncancelledTransport{httpfetch.NewTransport(cfg)}
+			cfg.Transport = uncancelledTransport{httpfetch.NewNetHTTPTransport(cfg)}
 			fetcher, err := httpfetch.New(cfg)
 			if err != nil {
 				t.Fatal(err)

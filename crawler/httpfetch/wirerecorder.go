@@ -1,14 +1,11 @@
 package httpfetch
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"math"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -169,36 +166,14 @@ func (c *recordedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// recordConns makes all connections of t recordedConns, which see the bytes inside TLS. t must not offer
-// HTTP/2, whose frames are not a message that a WARC file could hold.
-func recordConns(t *http.Transport) {
-	dial := t.DialContext
-	wrap := func(c net.Conn) net.Conn { return &recordedConn{Conn: c} }
-	t.DialContext = wrapDialedConns(dial, wrap)
-	t.DialTLSContext = wrapDialedConns(func(ctx context.Context, network, addr string) (net.Conn, error) {
+// recordConns makes the connections of dial recordedConns. They must not carry HTTP/2, whose frames are
+// not a message that a WARC file could hold.
+func recordConns(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		secure, err := tlsHandshake(ctx, t, c, addr)
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
-		return secure, nil
-	}, wrap)
-}
-
-// tlsHandshake returns c with TLS, as t would speak it to addr. t must have a TLS configuration and a
-// handshake timeout.
-func tlsHandshake(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
+		return &recordedConn{Conn: c}, nil
 	}
-	cfg := t.TLSClientConfig.Clone()
-	cfg.ServerName, cfg.NextProtos = cmp.Or(cfg.ServerName, host), []string{"http/1.1"}
-	ctx, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
-	defer cancel()
-	secure := tls.Client(c, cfg)
-	return secure, secure.HandshakeContext(ctx)
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -122,16 +121,17 @@ func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
 func captureExchanges(t *testing.T, site string, w *rawServer, cfg httpfetch.Config) map[string]*decorum.RawExchange {
 	t.Helper()
 	cfg.ConnectToRules, cfg.AllowPrivate, cfg.CaptureExchanges = []string{"::" + w.Addr().String()}, true, true
-	transport := newTrustingTransport(cfg)
-	defer transport.CloseIdleConnections()
-	cfg.Transport = transport
+	cfg.RootCAs = x509.NewCertPool()
+	cfg.RootCAs.AddCert(tlsServer().Certificate())
+	fetcher := newFetcher(t, cfg)
+	defer fetcher.CloseIdleConnections()
 	var pages []string
 	for path := range w.pages {
 		if path != "/robots.txt" {
 			pages = append(pages, site+path)
 		}
 	}
-	crawl := newCrawl(t, newFetcher(t, cfg), pages...)
+	crawl := newCrawl(t, fetcher, pages...)
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
 	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = time.Millisecond, -1
 	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
@@ -153,15 +153,6 @@ var tlsServer = sync.OnceValue(func() *httptest.Server {
 	s.Close()
 	return s
 })
-
-// newTrustingTransport returns a transport for cfg that trusts httptest's certificate.
-func newTrustingTransport(cfg httpfetch.Config) *http.Transport {
-	t := httpfetch.NewTransport(cfg)
-	roots := x509.NewCertPool()
-	roots.AddCert(tlsServer().Certificate())
-	t.TLSClientConfig = &tls.Config{RootCAs: roots}
-	return t
-}
 
 func gzipString(s string) string {
 	var b bytes.Buffer
