@@ -9,15 +9,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 )
 
-// TuneGC makes the garbage collector run less often than Go's default. Main calls it.
+// TuneGC makes the garbage collector run less often than Go's default in a small crawl, and as often in
+// a large one. Main calls it.
 //
-// A crawl keeps little in memory and makes garbage of every page. With Go's own settings the
-// collector runs more than ten times in a second of processor time, which costs 6 to 9 % of that
-// time. Unless the environment sets GOGC, TuneGC sets it to 200 and allocates a ballast of 8 MiB:
-// the heap may grow by two bytes for each live byte, and by 16 MiB in a small crawl, before a
-// collection runs. In a large crawl the ballast is negligible, and two bytes for each live byte would
-// be most of the process's memory: of what is live beyond fullGarbageBytes, TuneGC allows only half
-// as much garbage.
+// Unless the environment sets GOGC, TuneGC allows one and a half bytes of garbage for each live byte before a
+// collection runs. Less would cost a small crawl processor time: it keeps little in memory. In a large
+// crawl, so much garbage would be most of the process's memory: of what is live beyond fullGarbageBytes,
+// TuneGC allows a third as much.
 //
 // If GOMEMLIMIT is not set and a control group limits the memory, TuneGC sets the memory limit of
 // the runtime to nine tenths of the group's limit, so that garbage alone never makes the kernel
@@ -27,21 +25,24 @@ func TuneGC() {
 		debug.SetMemoryLimit(l.Bytes / 10 * 9)
 	}
 	if os.Getenv("GOGC") == "" {
-		heapBallast = make([]byte, 8<<20)
 		debug.SetGCPercent(gcPercent(0))
 		keepAdaptingGCPercent(gcPercent(0))
 	}
 }
 
-// fullGarbageBytes is how much live memory may have two bytes of garbage for each byte.
-const fullGarbageBytes = 24 << 20
+const (
+	// fullGCPercent is how much garbage there may be for 100 bytes of live memory in a small crawl.
+	fullGCPercent = 150
+	// fullGarbageBytes is how much live memory may have so much garbage.
+	fullGarbageBytes = 24 << 20
+)
 
-// gcPercent returns the GOGC for a number of live bytes, ballast, stacks and globals included.
+// gcPercent returns the GOGC for a number of live bytes, stacks and globals included.
 func gcPercent(live uint64) int {
 	if live <= fullGarbageBytes {
-		return 200
+		return fullGCPercent
 	}
-	return int((2*fullGarbageBytes + (live-fullGarbageBytes)/2) * 100 / live)
+	return int((fullGarbageBytes + (live-fullGarbageBytes)/3) * fullGCPercent / live)
 }
 
 // keepAdaptingGCPercent sets GOGC to what gcPercent returns after each collection. percent is the present
@@ -65,8 +66,3 @@ func adaptGCPercent(percent int) int {
 	}
 	return percent
 }
-
-// heapBallast counts as live heap but takes no physical memory, because no code writes to it.
-//
-//lint:ignore U1000 its only purpose is to stay allocated
-var heapBallast []byte
