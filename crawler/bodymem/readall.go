@@ -17,7 +17,34 @@ const (
 	growthFactor = 4
 	// eofSlack is the extra space that lets a read find the end of a body of the announced length.
 	eofSlack = 512
+	// minReusedBuffer and maxReusedBuffer bound the buffers that visits use one after the other: most pages
+	// fit into the smaller one, and a few long pages do not make all buffers long.
+	minReusedBuffer, maxReusedBuffer = 32 << 10, 256 << 10
 )
+
+// TakeBuffer returns an empty buffer for a body of about n bytes, 0 if that is unknown: the buffer of a
+// visit that is over, or a new one. It is not reserved: ReadAll does that. Close gives it to another visit,
+// so nothing may use the body afterwards.
+func (s *VisitShare) TakeBuffer(n int64) []byte {
+	n = min(max(n+eofSlack, minReusedBuffer), maxReusedBuffer)
+	b, ok := s.memory.buffers.Get().(*[]byte)
+	if !ok {
+		b = new([]byte)
+	}
+	if int64(cap(*b)) < n {
+		*b = make([]byte, 0, n)
+	}
+	s.buffer = b
+	return *b
+}
+
+// ReplaceBuffer says that the body is in b, because it outgrew the buffer of TakeBuffer. Close then gives b to
+// another visit, unless it is very long.
+func (s *VisitShare) ReplaceBuffer(b []byte) {
+	if 0 < cap(b) && cap(b) <= maxReusedBuffer {
+		*s.buffer = b[:0]
+	}
+}
 
 // ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes follow. size
 // is the announced length of the body, 0 if it is unknown. ReadAll reserves part of size before it

@@ -22,6 +22,7 @@ type VisitShare struct {
 	bytesFromMainPool       int64   // held bytes of the main pool
 	unusedReservedBytes     int64   // part of bytesFromMainPool that was reserved ahead and is unused
 	waiterCount             int     // waits of the share, in Budget.waiters
+	buffer                  *[]byte // from TakeBuffer; nil: Close gives no buffer back
 	err                     error   // the *FullError that ended the visit; nil: it was not ended
 	closed                  bool    // Close was called; the share can hold no more bytes
 }
@@ -218,7 +219,8 @@ func (s *VisitShare) Err() error {
 	return s.err
 }
 
-// Close releases all bytes and ends a wait for more. It may be called more than once.
+// Close releases all bytes and ends a wait for more. A buffer of TakeBuffer then belongs to another visit.
+// Close may be called more than once.
 func (s *VisitShare) Close() {
 	if s == nil || s.memory == nil {
 		return
@@ -226,6 +228,10 @@ func (s *VisitShare) Close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if s.buffer != nil {
+		m.buffers.Put(s.buffer)
+		s.buffer = nil
+	}
 	m.cancelWaitsOfShare(s)
 	m.firstBytesUsed -= s.bytesFromFirstBytesPool
 	s.bytesFromFirstBytesPool, s.unusedReservedBytes, s.closed = 0, 0, true

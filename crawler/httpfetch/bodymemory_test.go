@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -364,5 +366,86 @@ func TestCapturedCounts(t *testing.T) {
 		cuts["http://h1.test/page"] != decorum.TruncatedByTime ||
 		memory.Usage().Bytes != 0 {
 		t.Errorf("got %v, and %+v at the end", cuts, memory.Usage())
+	}
+}
+
+// A bodyRecorder compares the body of each page with its path, and keeps the bodies.
+type bodyRecorder struct {
+	mu     sync.Mutex // guards bodies and wrong
+	bodies map[string][]byte
+	wrong  int
+}
+
+// Record implements crawler.Recorder. It compares the body for a while, in which other visits read theirs.
+func (r *bodyRecorder) Record(_ context.Context, v *crawler.Visit) error {
+	path, body := v.URL().PathAndQuery(), v.Response.Body
+	isWrong := false
+	for range 50 {
+		isWrong = isWrong || !isBodyOf(path, body)
+		runtime.Gosched()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bodies[path] = body
+	if isWrong {
+		r.wrong++
+	}
+	return nil
+}
+
+// isBodyOf reports whether body consists of repetitions of path.
+func isBodyOf(path string, body []byte) bool {
+	return len(body) > 0 && bytes.Equal(body, bytes.Repeat([]byte(path), len(body)/len(path)))
+}
+
+// TestReusedBodies: while a visit lasts, no other visit reads into its body, with and without content coding,
+// for short and long bodies. Without Settings.ReuseBodies, and with a Handler, which may keep it, no later
+// visit does either.
+func TestReusedBodies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ reuse, handler, isReused bool }{
+		{true, false, true}, {false, false, false}, {true, true, false},
+	} {
+		address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				return
+			}
+			var n int
+			_, _ = fmt.Sscanf(r.URL.Path, "/%d", &n)
+			body := strings.Repeat(r.URL.Path, 1+n*200)
+			switch n % 3 {
+			case 0:
+				w.Header().Set("Content-Encoding", "gzip")
+				body = gzipString(body)
+			case 1:
+				w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			}
+			_, _ = io.WriteString(w, body)
+		})
+		var pages []string
+		for i := range 200 {
+			pages = append(pages, fmt.Sprintf("http://h%d.test/%d", i%8, i))
+		}
+		crawl := newCrawl(t, newFetcher(t, connectingTo(t, hostileConfig, address)), pages...)
+		crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
+		crawl.Settings.ReuseBodies, crawl.Settings.Workers = tt.reuse, 8
+		if tt.handler {
+			crawl.Handler = crawl.LinksToFollow
+		}
+		recorder := &bodyRecorder{bodies: map[string][]byte{}}
+		crawl.PageRecorder = recorder
+		must(t, crawl.Run(t.Context()))
+		if len(recorder.bodies) != len(pages) || recorder.wrong > 0 {
+			t.Errorf("%+v: %d pages, %d of which changed during their visit", tt, len(recorder.bodies), recorder.wrong)
+		}
+		changed := 0
+		for path, body := range recorder.bodies {
+			if !isBodyOf(path, body) {
+				changed++
+			}
+		}
+		if (changed > 0) != tt.isReused {
+			t.Errorf("%+v: %d bodies have changed after their visit", tt, changed)
+		}
 	}
 }

@@ -392,16 +392,21 @@ func (t *ticketedClient) readBody(ctx context.Context, res *http.Response,
 }
 
 // readIntoMemory returns a body in memory. If the body did not arrive whole, it returns an error and
-// no body. A body of known length gets a buffer for itself; others are read into a pooled buffer
-// and copied if they are short.
+// no body. If no one keeps the body, its buffer is that of an earlier visit. Otherwise a body of known
+// length gets a buffer for itself; others are read into a pooled buffer and copied if they are short.
 func (t *ticketedClient) readIntoMemory(
 	ctx context.Context, r io.Reader, res *http.Response, p *roundTrip,
 ) (body []byte, truncated bool, err error) {
 	limit := t.inMemoryBodyLimit(p.ticket)
-	if size := declaredBodyLength(res, limit); size > 0 {
+	size := declaredBodyLength(res, limit)
+	switch {
+	case p.ticket.ReusesBody():
+		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, size, p.memoryShare.TakeBuffer(size))
+		p.memoryShare.ReplaceBuffer(body)
+	case size > 0:
 		buf := make([]byte, 0, min(size+bytes.MinRead, maxPooledBuffer, limit))
 		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, size, buf)
-	} else {
+	default:
 		buf, ok := t.bufferPool.Get().(*[]byte)
 		if !ok {
 			buf = new(make([]byte, 0, 64<<10))
