@@ -124,10 +124,10 @@ type Settings struct {
 	// TDMRepTTL is how long a tdmrep.json stays valid. The crawl fetches that file only if the
 	// Gate's purposes include text and data mining. Default 24 h.
 	TDMRepTTL time.Duration
-	// ReuseBodies lets a Fetcher read the body of a page into memory that another visit has used, and
+	// ReuseVisitMemory lets the body of a page, and its links, take memory that another visit has used, and
 	// another will use. It has no effect on a crawl with a Handler. Without one, neither Hooks nor a Recorder
-	// may keep Response.Body, or a part of it, after they have returned.
-	ReuseBodies bool
+	// may keep Response.Body or Visit.Links, or a part of them, after they have returned.
+	ReuseVisitMemory bool
 	// ProductToken is the crawler's product token; meta tags and X-Robots-Tag headers may name it.
 	// Default: that of the Gate's Agent, which it must not contradict.
 	ProductToken string
@@ -326,8 +326,9 @@ func (c *Crawler) configureParts() {
 // brake does not cancel a request in flight.
 func (c *Crawler) Step(ctx context.Context) error { return c.step(ctx, ctx) }
 
-// reusesBodies reports whether the memory of a page's body may serve another visit once its visit is over.
-func (c *Crawler) reusesBodies() bool { return c.Settings.ReuseBodies && c.Handler == nil }
+// reusesVisitMemory reports whether the memory of a page's body and links may serve another visit once its visit
+// is over.
+func (c *Crawler) reusesVisitMemory() bool { return c.Settings.ReuseVisitMemory && c.Handler == nil }
 
 func (c *Crawler) now() time.Time {
 	if c.Now == nil {

@@ -61,7 +61,7 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 	meta := !p.settings.IgnoreNoFollow // whether nofollow in the page and its header counts
 	noLinks := meta && page.RobotsDirectivesFor(p.settings.ProductToken, v.Response.Header).NoFollow
 	// Collect them, and count those that are left for nofollow alone.
-	links := make([]LinkToVisit, 0, len(found))
+	links := p.takeLinkBuffer(v, len(found))
 	for i := range found {
 		l := &found[i]
 		switch {
@@ -87,6 +87,38 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 	links = append(links, p.extractFeedLinks(v)...)
 	return append(links, p.resourcesOfStyleSheet(v)...), nil
 }
+
+// takeLinkBuffer returns an empty slice for the links of v, about n: the memory of an earlier visit's links if
+// Settings.ReuseVisitMemory allows that.
+func (p *pageHandler) takeLinkBuffer(v *Visit, n int) []LinkToVisit {
+	if !p.settings.ReuseVisitMemory || p.handler != nil {
+		return make([]LinkToVisit, 0, n)
+	}
+	buf, ok := p.linkBuffers.Get().(*[]LinkToVisit)
+	if !ok {
+		buf = new([]LinkToVisit)
+	}
+	if cap(*buf) < n {
+		*buf = make([]LinkToVisit, 0, n)
+	}
+	v.linkBuffer = buf
+	return *buf
+}
+
+// releaseLinkBuffer lets the links of another visit take the memory of v's. Nothing may use v.Links afterwards.
+func (p *pageHandler) releaseLinkBuffer(v *Visit) {
+	if v.linkBuffer == nil {
+		return
+	}
+	clear((*v.linkBuffer)[:cap(*v.linkBuffer)]) // keeps no URL alive
+	if cap(*v.linkBuffer) <= maxReusedLinks {
+		p.linkBuffers.Put(v.linkBuffer)
+	}
+	v.linkBuffer, v.Links = nil, nil
+}
+
+// maxReusedLinks is the longest slice of links whose memory serves other visits.
+const maxReusedLinks = 1 << 10
 
 // linksInHeaderAndPage returns the links in the header of the answer, then those in the page.
 func linksInHeaderAndPage(v *Visit) (found []extract.Link) {

@@ -27,6 +27,7 @@ type pageHandler struct {
 	pageHandlerConfig
 	contentSeen contentSeen
 	seedTargets seedTargets
+	linkBuffers sync.Pool // of *[]LinkToVisit: see takeLinkBuffer
 }
 
 type pageHandlerConfig struct {

@@ -107,6 +107,7 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 	lv.finish(v.End)
 	wakeErr := c.waitlist.wakeReadyHosts(ctx) // now, because the handler may take long
 	result, err := c.dispatch(ctx, v)
+	c.pages.releaseLinkBuffer(v)                // no later step uses the links
 	if errors.Is(v.Err, errOtherProductToken) { // every visit would fail: the run ends, and keeps its URLs
 		err = errors.Join(err, v.Err)
 	}

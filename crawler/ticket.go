@@ -279,9 +279,9 @@ func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.VisitShare) {
 }
 
 // ReusesBody reports whether nothing uses the body of the answer after the visit, so that a Fetcher may read
-// it into memory that serves other visits before and after: see Settings.ReuseBodies.
+// it into memory that serves other visits before and after: see Settings.ReuseVisitMemory.
 func (t Ticket) ReusesBody() bool {
-	return t.data != nil && t.data.crawler != nil && t.data.crawler.reusesBodies() && t.data.kind.IsPage()
+	return t.data != nil && t.data.crawler != nil && t.data.crawler.reusesVisitMemory() && t.data.kind.IsPage()
 }
 
 // ChargeBodyCopy charges n bytes for a copy of the body that a Fetcher or its callbacks made.

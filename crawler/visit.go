@@ -48,6 +48,7 @@ type Visit struct {
 	pageScanResult         lazy[*extract.ScanResult]
 	contentUsageAssessment lazy[ContentUsageAssessment]
 	bodySHA256             func() [sha256.Size]byte
+	linkBuffer             *[]LinkToVisit           // the memory of Links, if other visits use it as well
 	bodyShare              *bodymem.VisitShare      // memory charged for the body; nil if it is not counted
 	bodySpool              *bodymem.CompressedSpool // the body of a sitemap; nil if it is in Response
 	// the crawl or this machine ended the visit: the server is not to blame

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -369,39 +370,50 @@ func TestCapturedCounts(t *testing.T) {
 	}
 }
 
-// A bodyRecorder compares the body of each page with its path, and keeps the bodies.
-type bodyRecorder struct {
-	mu     sync.Mutex // guards bodies and wrong
-	bodies map[string][]byte
-	wrong  int
+// A pageRecorder compares the body and the links of each page with its path, and keeps them.
+type pageRecorder struct {
+	mu    sync.Mutex // guards pages and wrong
+	pages []recordedPage
+	wrong int
 }
 
-// Record implements crawler.Recorder. It compares the body for a while, in which other visits read theirs.
-func (r *bodyRecorder) Record(_ context.Context, v *crawler.Visit) error {
-	path, body := v.URL().PathAndQuery(), v.Response.Body
+type recordedPage struct {
+	path  string
+	body  []byte
+	links []crawler.LinkToVisit
+}
+
+// Record implements crawler.Recorder. It compares the page for a while, in which other visits read theirs.
+func (r *pageRecorder) Record(_ context.Context, v *crawler.Visit) error {
+	page := recordedPage{v.URL().PathAndQuery(), v.Response.Body, v.Links}
 	isWrong := false
 	for range 50 {
-		isWrong = isWrong || !isBodyOf(path, body)
+		isWrong = isWrong || !page.isIntact()
 		runtime.Gosched()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bodies[path] = body
+	r.pages = append(r.pages, page)
 	if isWrong {
 		r.wrong++
 	}
 	return nil
 }
 
-// isBodyOf reports whether body consists of repetitions of path.
-func isBodyOf(path string, body []byte) bool {
-	return len(body) > 0 && bytes.Equal(body, bytes.Repeat([]byte(path), len(body)/len(path)))
+// linkTo returns the text of which the page at path consists, once or several times.
+func linkTo(path string) string { return "<a href=" + path + ">" }
+
+// isIntact reports whether body and links are those of the page.
+func (p recordedPage) isIntact() bool {
+	text := []byte(linkTo(p.path))
+	return len(p.links) > 0 && bytes.Equal(p.body, bytes.Repeat(text, len(p.body)/len(text))) &&
+		!slices.ContainsFunc(p.links, func(l crawler.LinkToVisit) bool { return l.URL.PathAndQuery() != p.path })
 }
 
-// TestReusedBodies: while a visit lasts, no other visit reads into its body, with and without content coding,
-// for short and long bodies. Without Settings.ReuseBodies, and with a Handler, which may keep it, no later
-// visit does either.
-func TestReusedBodies(t *testing.T) {
+// TestReusedMemory: while a visit lasts, no other visit writes into its body or links, with and without content
+// coding, for short and long bodies. Without Settings.ReuseVisitMemory, and with a Handler, which may keep them,
+// no later visit does either.
+func TestReusedMemory(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ reuse, handler, isReused bool }{
 		{true, false, true}, {false, false, false}, {true, true, false},
@@ -412,7 +424,8 @@ func TestReusedBodies(t *testing.T) {
 			}
 			var n int
 			_, _ = fmt.Sscanf(r.URL.Path, "/%d", &n)
-			body := strings.Repeat(r.URL.Path, 1+n*200)
+			body := strings.Repeat(linkTo(r.URL.Path), 1+n*50)
+			w.Header().Set("Content-Type", "text/html")
 			switch n % 3 {
 			case 0:
 				w.Header().Set("Content-Encoding", "gzip")
@@ -428,24 +441,24 @@ func TestReusedBodies(t *testing.T) {
 		}
 		crawl := newCrawl(t, newFetcher(t, connectingTo(t, hostileConfig, address)), pages...)
 		crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
-		crawl.Settings.ReuseBodies, crawl.Settings.Workers = tt.reuse, 8
+		crawl.Settings.ReuseVisitMemory, crawl.Settings.Workers = tt.reuse, 8
 		if tt.handler {
 			crawl.Handler = crawl.LinksToFollow
 		}
-		recorder := &bodyRecorder{bodies: map[string][]byte{}}
+		recorder := new(pageRecorder)
 		crawl.PageRecorder = recorder
 		must(t, crawl.Run(t.Context()))
-		if len(recorder.bodies) != len(pages) || recorder.wrong > 0 {
-			t.Errorf("%+v: %d pages, %d of which changed during their visit", tt, len(recorder.bodies), recorder.wrong)
+		if len(recorder.pages) != len(pages) || recorder.wrong > 0 {
+			t.Errorf("%+v: %d pages, %d of which changed during their visit", tt, len(recorder.pages), recorder.wrong)
 		}
 		changed := 0
-		for path, body := range recorder.bodies {
-			if !isBodyOf(path, body) {
+		for _, page := range recorder.pages {
+			if !page.isIntact() {
 				changed++
 			}
 		}
 		if (changed > 0) != tt.isReused {
-			t.Errorf("%+v: %d bodies have changed after their visit", tt, changed)
+			t.Errorf("%+v: %d pages have changed after their visit", tt, changed)
 		}
 	}
 }

@@ -88,9 +88,10 @@ type ObjectBuilder struct {
 	err   error // first error
 }
 
-// NewObjectBuilder returns an object without members. capacity is the expected length in bytes.
-func NewObjectBuilder(capacity int) *ObjectBuilder {
-	return &ObjectBuilder{text: append(make([]byte, 0, capacity), '{'), depth: 1}
+// NewObjectBuilder returns an object without members. It replaces what is in buf, and Line returns buf if
+// that is long enough.
+func NewObjectBuilder(buf []byte) *ObjectBuilder {
+	return &ObjectBuilder{text: append(buf[:0], '{'), depth: 1}
 }
 
 // Line closes all open objects and returns the line. The error is that of the first member that

@@ -32,7 +32,7 @@ func TestLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := jsonline.NewObjectBuilder(0)
+		o := jsonline.NewObjectBuilder(nil)
 		o.String("text", v.Text)
 		o.Int("n", v.N)
 		o.Bool("is", v.Is)
@@ -50,7 +50,7 @@ func TestLine(t *testing.T) {
 
 // TestLineEndsWhatIsOpen: Line closes objects at any depth.
 func TestLineEndsWhatIsOpen(t *testing.T) {
-	o := jsonline.NewObjectBuilder(0)
+	o := jsonline.NewObjectBuilder(nil)
 	o.OpenObject("a")
 	o.OpenObject("b")
 	if got, err := o.Line(); err != nil || string(got) != "{\"a\":{\"b\":{}}}\n" {
@@ -65,7 +65,7 @@ func TestLineRefuses(t *testing.T) {
 		"year":        func(o *jsonline.ObjectBuilder) { o.Time("at", late) },
 		"unsupported": func(o *jsonline.ObjectBuilder) { o.Value("at", func() {}) },
 	} {
-		o := jsonline.NewObjectBuilder(0)
+		o := jsonline.NewObjectBuilder(nil)
 		add(o)
 		o.Value("then", make(chan int))
 		o.Int("n", 1)

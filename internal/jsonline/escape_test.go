@@ -17,7 +17,7 @@ func TestEscape(t *testing.T) {
 		all = append(all, r)
 	}
 	text := string(all) + "\U0001F600\\u202e"
-	o := jsonline.NewObjectBuilder(0)
+	o := jsonline.NewObjectBuilder(nil)
 	o.String("text", text)
 	line, err := o.Line()
 	if err != nil {

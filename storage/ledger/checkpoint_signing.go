@@ -43,7 +43,7 @@ func (l *Ledger) writeCheckpoint() error {
 	}
 	at := truncateTime(now)
 	signature := ed25519.Sign(l.cfg.SigningKey, checkpointText(l.head.number+1, at, string(l.head.hash[:])))
-	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.RunStart.KeyID, Signature: signature}}).encodeLine()
+	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.RunStart.KeyID, Signature: signature}}).encodeLine(nil)
 	if err != nil {
 		return err
 	}

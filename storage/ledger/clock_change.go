@@ -38,7 +38,7 @@ func (l *Ledger) recordClockChangeIfAny() (time.Time, error) {
 	if delta == 0 {
 		return now, nil
 	}
-	body, err := (&Record{ClockChange: &ClockChange{DeltaUS: delta.Microseconds()}}).encodeLine()
+	body, err := (&Record{ClockChange: &ClockChange{DeltaUS: delta.Microseconds()}}).encodeLine(nil)
 	if err != nil {
 		return now, err
 	}

@@ -11,9 +11,9 @@ import (
 // errNotOneKind is returned for a record with no kind, or with several.
 var errNotOneKind = errors.New("ledger: a record must have exactly one kind")
 
-// encodeLine returns the record as a line of JSON, without hash, number and time. It encodes Requests and
-// Responses by hand, because that is faster and each visit makes one of both.
-func (r *Record) encodeLine() ([]byte, error) {
+// encodeLine returns the record as a line of JSON, without hash, number and time; in buf if it fits. It encodes
+// Requests and Responses by hand, because that is faster and each visit makes one of both.
+func (r *Record) encodeLine(buf []byte) ([]byte, error) {
 	if r.countSetKinds() != 1 {
 		return nil, errNotOneKind
 	}
@@ -21,9 +21,9 @@ func (r *Record) encodeLine() ([]byte, error) {
 	var err error
 	switch {
 	case r.Request != nil:
-		b, err = r.Request.encodeLine()
+		b, err = r.Request.encodeLine(buf)
 	case r.Response != nil:
-		b, err = r.Response.encodeLine()
+		b, err = r.Response.encodeLine(buf)
 	default:
 		b, err = r.encodeGeneric()
 	}
@@ -43,9 +43,10 @@ func (r *Record) encodeGeneric() ([]byte, error) {
 	return jsonline.Marshal(&body)
 }
 
-// encodeLine returns the line of a Request. Its members are those of the struct tags, in their order.
-func (q *Request) encodeLine() ([]byte, error) {
-	o := jsonline.NewObjectBuilder(1 << 10)
+// encodeLine returns the line of a Request, in buf if it fits. Its members are those of the struct tags, in their
+// order.
+func (q *Request) encodeLine(buf []byte) ([]byte, error) {
+	o := jsonline.NewObjectBuilder(buf)
 	o.OpenObject("request")
 	o.String("url", q.URL)
 	o.StringNonEmpty("method", q.Method)
@@ -73,9 +74,10 @@ func (q *Request) encodeLine() ([]byte, error) {
 	return o.Line()
 }
 
-// encodeLine returns the line of a Response. Its members are those of the struct tags, in their order.
-func (a *Response) encodeLine() ([]byte, error) {
-	o := jsonline.NewObjectBuilder(256)
+// encodeLine returns the line of a Response, in buf if it fits. Its members are those of the struct tags, in their
+// order.
+func (a *Response) encodeLine(buf []byte) ([]byte, error) {
+	o := jsonline.NewObjectBuilder(buf)
 	o.OpenObject("answer")
 	o.Int("request", a.RequestNumber)
 	o.Time("end", a.EndedAt)

@@ -22,7 +22,7 @@ func TestEncode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := record.encodeLine()
+			got, err := record.encodeLine(nil)
 			if err != nil || string(got) != string(want) {
 				t.Fatalf("%v\n got %s\nwant %s", err, got, want)
 			}
@@ -35,7 +35,7 @@ func TestEncodeRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, r := range []Record{{}, {Response: &Response{}, RunStart: &RunStart{}}, {Response: &Response{EndedAt: late}},
 		{Request: &Request{RobotsVerdict: &RobotsVerdict{FetchedAt: late}}}} {
-		if text, err := r.encodeLine(); err == nil {
+		if text, err := r.encodeLine(nil); err == nil {
 			t.Errorf("%s", text)
 		}
 	}

@@ -61,12 +61,13 @@ type Ledger struct {
 	robotsStore robotsFileStore
 	syncTracker disk.AppendSyncTracker
 
-	// mu guards file, segmentSerial, segmentSize, buffered, head, runRequestCount,
+	// mu guards file, segmentSerial, segmentSize, lineBuffer, buffered, head, runRequestCount,
 	// runUnansweredCount, checkpointedAt, checkpointNumber and clockBase.
 	mu                 sync.Mutex
 	file               *os.File  // the last segment; nil when the ledger is closed
 	segmentSerial      int       // number of the segment, from 1
 	segmentSize        int64     // bytes of the records in file
+	lineBuffer         []byte    // the memory in which a record is encoded
 	buffered           []byte    // records after these, written with the next record or by Sync
 	head               chainHead // the last record, buffered ones included
 	runRequestCount    int64     // requests of this run

@@ -219,7 +219,7 @@ func rechainRecord(end chainHead, line []byte) ([]byte, chainHead) {
 		r.SegmentStart.ChainHash = string(end.hash[:])
 	}
 	at := r.Time
-	body, err := r.encodeLine()
+	body, err := r.encodeLine(nil)
 	if err != nil {
 		return line, end
 	}

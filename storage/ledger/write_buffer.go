@@ -17,9 +17,12 @@ func (l *Ledger) writeOrBufferRecord(r *Record) error {
 	} else if now, err = l.recordClockChangeIfAny(); err != nil {
 		return err
 	}
-	body, err := r.withEndAdjustedToClock(now).encodeLine()
+	body, err := r.withEndAdjustedToClock(now).encodeLine(l.lineBuffer)
 	if err != nil {
 		return err
+	}
+	if cap(body) <= maxBufferedBytes {
+		l.lineBuffer = body // for the next record; this one is copied from it
 	}
 	if r.Response != nil && len(l.buffered) < maxBufferedBytes {
 		l.bufferRecord(truncateTime(now), body)

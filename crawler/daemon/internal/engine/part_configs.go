@@ -58,8 +58,8 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 			Images:      p.Discover.Images,
 			Resources:   p.Discover.Resources,
 		},
-		Revisit:     revisit,
-		ReuseBodies: true, // hooks and recorders of the daemon keep no body
+		Revisit:          revisit,
+		ReuseVisitMemory: true, // hooks and recorders of the daemon keep no body
 	}, err
 }
 

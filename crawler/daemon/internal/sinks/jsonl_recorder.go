@@ -34,7 +34,11 @@ type JSONLRecorder struct {
 	diskFull      diskFullRetrier
 	firstWriteErr error            // of the write that left a torn line; no line is written after it
 	lineCounts    [10]atomic.Int64 // see LineCounts
+	lineBuffers   sync.Pool        // of *[]byte, in which lines are encoded
 }
+
+// maxLineBuffer is the longest line, in bytes, whose memory serves other lines. Lines with outlinks are long.
+const maxLineBuffer = 64 << 10
 
 // LineCounts returns how many lines of visits the recorder has written, by the first digit of their
 // status: index 2 counts 2xx, index 0 the visits without a whole answer.
@@ -99,9 +103,17 @@ func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	if o.writeOutlinks {
 		r.setOutlinks(v.Links)
 	}
-	line, err := r.encodeLine()
+	buf, ok := o.lineBuffers.Get().(*[]byte)
+	if !ok {
+		buf = new(make([]byte, 0, 1<<10))
+	}
+	defer o.lineBuffers.Put(buf)
+	line, err := r.encodeLine(*buf)
 	if err != nil {
 		return err
+	}
+	if cap(line) <= maxLineBuffer {
+		*buf = line
 	}
 	if o.bodies != (bodyStore{}) && r.SHA256 != "" {
 		put := func() error { return o.bodies.putBody(r.SHA256, v.Response.Body) }

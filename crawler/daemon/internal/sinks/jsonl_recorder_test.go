@@ -121,7 +121,7 @@ func BenchmarkRecord(b *testing.B) {
 	r := OutputRecord{URL: "https://example.com/a/page?x=1", Status: 200, ContentType: "text/html", Title: "A page",
 		Referrer: "https://example.com/", SHA256: strings.Repeat("0", 64), URLSource: "link"}
 	for b.Loop() {
-		line, err := r.encodeLine()
+		line, err := r.encodeLine(nil)
 		if err == nil {
 			err = o.writeLine(b.Context(), line)
 		}

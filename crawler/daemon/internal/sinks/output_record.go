@@ -159,10 +159,10 @@ func (r *OutputRecord) setResponse(v *crawler.Visit) {
 	}
 }
 
-// encodeLine returns the record as a line of JSON. It writes the fields one by one, which is faster than
-// encoding/json: every visit writes a line.
-func (r *OutputRecord) encodeLine() ([]byte, error) {
-	o := jsonline.NewObjectBuilder(1 << 10)
+// encodeLine returns the record as a line of JSON, in buf if it fits. It writes the fields one by one, which is
+// faster than encoding/json: every visit writes a line.
+func (r *OutputRecord) encodeLine(buf []byte) ([]byte, error) {
+	o := jsonline.NewObjectBuilder(buf)
 	o.String("url", r.URL)
 	o.StringNonEmpty("method", r.Method)
 	o.Int("status", int64(r.Status))

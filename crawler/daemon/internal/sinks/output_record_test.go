@@ -18,7 +18,7 @@ func TestRecordLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.encodeLine(); err != nil || string(got) != string(want) {
+		if got, err := r.encodeLine(nil); err != nil || string(got) != string(want) {
 			t.Fatalf("%v\n got %s\nwant %s", err, got, want)
 		}
 	}
