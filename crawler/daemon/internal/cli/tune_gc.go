@@ -12,10 +12,10 @@ import (
 // TuneGC makes the garbage collector run less often than Go's default in a small crawl, and as often in
 // a large one. Main calls it.
 //
-// Unless the environment sets GOGC, TuneGC allows one and a half bytes of garbage for each live byte before a
+// Unless the environment sets GOGC, TuneGC allows one and a quarter bytes of garbage for each live byte before a
 // collection runs. Less would cost a small crawl processor time: it keeps little in memory. In a large
 // crawl, so much garbage would be most of the process's memory: of what is live beyond fullGarbageBytes,
-// TuneGC allows a third as much.
+// TuneGC allows two fifths as much.
 //
 // If GOMEMLIMIT is not set and a control group limits the memory, TuneGC sets the memory limit of
 // the runtime to nine tenths of the group's limit, so that garbage alone never makes the kernel
@@ -32,7 +32,7 @@ func TuneGC() {
 
 const (
 	// fullGCPercent is how much garbage there may be for 100 bytes of live memory in a small crawl.
-	fullGCPercent = 150
+	fullGCPercent = 125
 	// fullGarbageBytes is how much live memory may have so much garbage.
 	fullGarbageBytes = 24 << 20
 )
@@ -42,7 +42,7 @@ func gcPercent(live uint64) int {
 	if live <= fullGarbageBytes {
 		return fullGCPercent
 	}
-	return int((fullGarbageBytes + (live-fullGarbageBytes)/3) * fullGCPercent / live)
+	return int((fullGarbageBytes + (live-fullGarbageBytes)*2/5) * fullGCPercent / live)
 }
 
 // keepAdaptingGCPercent sets GOGC to what gcPercent returns after each collection. percent is the present

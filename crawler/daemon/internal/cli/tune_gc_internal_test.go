@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestGCPercent: a small heap may have one and a half times its size in garbage; what is beyond 24 MiB, half of
+// TestGCPercent: a small heap may have one and a quarter times its size in garbage; what is beyond 24 MiB, half of
 // its size.
 func TestGCPercent(t *testing.T) {
-	for live, want := range map[uint64]int{0: 150, 1: 150, 24 << 20: 150, 48 << 20: 100, 72 << 20: 83, 1 << 40: 50} {
+	for live, want := range map[uint64]int{0: 125, 1: 125, 24 << 20: 125, 48 << 20: 87, 72 << 20: 74, 1 << 40: 50} {
 		if got := gcPercent(live); got != want {
 			t.Errorf("%d live bytes: %d, want %d", live, got, want)
 		}
