@@ -135,6 +135,9 @@ func (t *Transport) serverOf(u *url.URL) (to server, dial func(context.Context, 
 	default:
 		return server{}, nil, fmt.Errorf("http1: the scheme %q is not supported", u.Scheme)
 	}
+	if u.Hostname() == "" {
+		return server{}, nil, errors.New("http1: the URL has no host") // an empty address would mean this machine
+	}
 	to.addr = net.JoinHostPort(u.Hostname(), port)
 	return to, dial, nil
 }

@@ -285,7 +285,18 @@ func TestDisableKeepAlives(t *testing.T) {
 		}
 		<-s.closed
 	}
-	if _, _, err := roundTrip(t.Context(), transport, "GET", "gopher://site.test/"); err == nil {
-		t.Error("no error for the scheme gopher")
+}
+
+// TestInvalidURLs: nothing is dialled for a URL that does not lead to an HTTP server.
+func TestInvalidURLs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(*http.Request) string { return "" })
+	for _, url := range []string{"gopher://site.test/", "http:///path", "http://:80/"} {
+		if _, _, err := roundTrip(t.Context(), newTransport(s), "GET", url); err == nil {
+			t.Errorf("%s: no error", url)
+		}
+	}
+	if n := s.opened.Load(); n != 0 {
+		t.Errorf("%d connections, want 0", n)
 	}
 }
