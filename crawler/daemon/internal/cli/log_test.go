@@ -46,14 +46,14 @@ func startTalkativeServer(t *testing.T) (addr string) {
 	})
 }
 
-// What net/http logs through the standard logger about unsolicited bytes is in the log at level debug,
-// in the log's own format.
+// What net/http logs through the standard logger about unsolicited bytes of an HTTP proxy is in the log at
+// level debug, in the log's own format.
 func TestStandardLogger(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"info", "debug"} {
 		c, stderr := newCommandProcess(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"),
 			"--contact=mailto:bot@example.com", "--allow-private",
-			"--connect-to=::"+startTalkativeServer(t), "--delay=50ms", "--progress=none", "--log-level",
+			"--proxy=http://"+startTalkativeServer(t), "--delay=50ms", "--progress=none", "--log-level",
 			level, "http://a.example/")
 		if err := c.Run(); err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
