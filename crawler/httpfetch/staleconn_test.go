@@ -155,7 +155,8 @@ func TestHTTP2StaleConnections(t *testing.T) {
 			s := &h2Server{misbehave: tt.misbehave}
 			address := s.start(t, ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour),
 				time.Now().Add(time.Hour)))
-			fetcher := httpfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(offeringHTTP2(hostileConfig)), address), nil,
+			config := withShortTimeouts(offeringHTTP2(hostileConfig))
+			fetcher := httpfetch.NewWithNetwork(connectingTo(t, config, address), nil,
 				ca.certPool())
 			if _, err := fetcher.Fetch(t.Context(), pageTicket(t, "https://site.test/")); err != nil {
 				t.Fatal(err)

@@ -104,14 +104,14 @@ func TestResponses(t *testing.T) {
 		{"length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok", "", true},
 		{"no body", "GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n", 304, "", "", true},
 		{"HEAD", "HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", 200, "", "", true},
-		{"chunks", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\nX-T: 1\r\n\r\n",
-			200, "ok", "", true},
+		{"chunks", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"1\r\no\r\n1\r\nk\r\n0\r\nX-T: 1\r\n\r\n", 200, "ok", "", true},
 		{"interim responses", "GET", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" +
 			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok", "", true},
 		{"until the end", "GET", "HTTP/1.1 200 OK\r\n\r\nokclose", 200, "ok", "", false},
 		{"HTTP/1.0", "GET", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok", "", false},
-		{"Connection: close", "GET", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 200, "ok", "",
-			false},
+		{"Connection: close", "GET", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 200, "ok",
+			"", false},
 		{"more than its length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1", 200, "ok", "", false},
 		{"another protocol", "GET", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
 			101, "", "", false},
@@ -122,7 +122,8 @@ func TestResponses(t *testing.T) {
 		{"a malformed header", "GET", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", 0, "", "malformed", false},
 		{"a long header", "GET", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<10) + "\r\n\r\n", 0, "", "too long",
 			false},
-		{"many interim responses", "GET", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), 0, "", "too long", false},
+		{"many interim responses", "GET", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), 0, "", "too long",
+			false},
 	} {
 		s := newServer(t, func(*http.Request) string { return tt.response })
 		transport := newTransport(s)
