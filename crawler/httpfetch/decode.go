@@ -11,11 +11,11 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/inflate"
 )
 
 // acceptEncoding lists the content codings that decoderPools undo, as an Accept-Encoding header.
@@ -47,7 +47,7 @@ const decoderInputBytes = 16 << 10
 // newDecoderPools returns empty pools of decoders for gzip, brotli and zstd.
 func newDecoderPools() *decoderPools {
 	byCoding := map[string]*sync.Pool{
-		"gzip": {New: func() any { return new(gzipMembersReader) }},
+		"gzip": {New: func() any { return new(gzipDecoder) }},
 		"br":   {New: func() any { return new(brotli.Reader) }},
 		"zstd": {New: func() any {
 			// These options are valid, so NewReader returns no error. With a concurrency of 1
@@ -138,8 +138,8 @@ func hasZlibHeader(src *decodeStageReader) bool {
 	return err == nil && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (uint(b[0])<<8|uint(b[1]))%31 == 0
 }
 
-// A decodeStageReader is the body at one stage of decoding. Decoders of deflate and gzip get its
-// bufio.Reader, for which they have a faster loop than for other readers.
+// A decodeStageReader is the body at one stage of decoding. The decoders of deflate and gzip get its
+// bufio.Reader: that of gzip needs one, and that of deflate has a faster loop for it.
 type decodeStageReader struct {
 	*bufio.Reader
 	limitedSource *maxBytesReader
@@ -204,48 +204,12 @@ func (b *decodedBody) addPooledDecoder(pool *sync.Pool, src *decodeStageReader) 
 	return r.Reset(src)
 }
 
-// A gzipMembersReader reads gzip members, one after the other (RFC 1952, section 2.2). It ignores
-// other data behind them, as browsers do, because some servers append such data.
-type gzipMembersReader struct {
-	member gzip.Reader
-	src    *decodeStageReader
-}
+// A gzipDecoder is an inflate.GzipReader for a pool.
+type gzipDecoder struct{ inflate.GzipReader }
 
 // Reset is part of resettableDecoder. src must be a *decodeStageReader.
-func (m *gzipMembersReader) Reset(src io.Reader) error {
-	m.src = src.(*decodeStageReader)
-	return m.openMember()
-}
-
-// openMember starts to read the next member of m.src.
-func (m *gzipMembersReader) openMember() error {
-	err := m.member.Reset(m.src.Reader)
-	m.member.Multistream(false)
-	return err
-}
-
-// Read implements io.Reader.
-func (m *gzipMembersReader) Read(p []byte) (int, error) {
-	for {
-		n, err := m.member.Read(p)
-		switch {
-		case err != io.EOF:
-			return n, err
-		case n > 0:
-			return n, nil
-		}
-		// The member has ended. Another one may follow; other data is ignored.
-		magic, err := m.src.Peek(2)
-		switch {
-		case err != nil && err != io.EOF:
-			return 0, err
-		case string(magic) != "\x1f\x8b":
-			return 0, io.EOF
-		}
-		if err := m.openMember(); err != nil {
-			return 0, err
-		}
-	}
+func (d *gzipDecoder) Reset(src io.Reader) error {
+	return d.GzipReader.Reset(src.(*decodeStageReader).Reader)
 }
 
 // Read implements io.Reader. At the end of the decoded data it reads the encoded body to its end, too:
