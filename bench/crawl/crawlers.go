@@ -172,7 +172,7 @@ func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	daemon.TuneGC() // as daemon.Main does
+	daemon.LimitMemory() // as daemon.Main does
 	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level",
 		"warn"); code != daemon.ExitDone {
 		return fmt.Errorf("decorum crawl ends with %d", code)

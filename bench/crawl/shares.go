@@ -37,7 +37,7 @@ func crawlParts() []crawlPart {
 		{"network", []string{"net.(*conn).Read", "net.(*conn).Write", "net.(*netFD).", "crypto/tls.(*Conn)."}},
 		{"output, ledger", []string{decorumPath + "crawler/daemon/internal/sinks.", decorumPath + "storage/ledger.",
 			decorumPath + "storage/warc.", decorumPath + "crawler.(*ledgerEntries)"}},
-		{"inflate", []string{"compress/flate.", "compress/gzip.", "compress/zstd.", "brotli."}},
+		{"inflate", []string{"compress/flate.", "compress/gzip.", "internal/inflate.", "compress/zstd.", "brotli."}},
 		{"hash", []string{"crypto/sha256.", "fips140/sha256."}},
 		{"scan", []string{decorumPath + "crawler/extract.", "golang.org/x/net/html"}},
 		{"frontier", []string{decorumPath + "frontier", decorumPath + "storage", "go.etcd.io/bbolt"}},

@@ -39,7 +39,6 @@ func Main(h PageHandlerRegistry) { cli.Main(h) }
 // serve reloads its project files at SIGHUP. It leaves the standard logger alone.
 func Run(h PageHandlerRegistry, args ...string) int { return cli.Run(h, args...) }
 
-// TuneGC makes the garbage collector run less often than Go's default, unless the environment sets GOGC.
-// It also limits the memory of the process to nine tenths of its control group's limit, unless GOMEMLIMIT
-// is set. Main calls it; a program that calls Run may do so.
-func TuneGC() { cli.TuneGC() }
+// LimitMemory limits the memory of the process to nine tenths of its control group's limit, if it has one,
+// unless GOMEMLIMIT is set. Main calls it; a program that calls Run may do so.
+func LimitMemory() { cli.LimitMemory() }

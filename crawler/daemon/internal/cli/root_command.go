@@ -29,14 +29,14 @@ import (
 )
 
 // Main runs the decorum command with the process's arguments and the callbacks of h, and ends the
-// process with the command's exit code. It also tunes the garbage collector; see TuneGC.
+// process with the command's exit code. It also limits the process's memory; see LimitMemory.
 func Main(h engine.PageHandlerRegistry) {
-	TuneGC()
+	LimitMemory()
 	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
 
 // Run runs the decorum command with args and the callbacks of h, and returns the exit code. It is
-// for programs that do more than this command: unlike Main it leaves the garbage collector and the
+// for programs that do more than this command: unlike Main it leaves the memory limit and the
 // standard logger alone. While it runs, interrupts, SIGTERM and SIGHUP stop the command instead of
 // the process; decorum serve reloads its project files at SIGHUP. If the process ignores SIGHUP, so
 // does the command.
