@@ -19,7 +19,7 @@ const (
 	eofSlack = 512
 	// minReusedBuffer and maxReusedBuffer bound the buffers that visits use one after the other: most pages
 	// fit into the smaller one, and a few long pages do not make all buffers long.
-	minReusedBuffer, maxReusedBuffer = 32 << 10, 256 << 10
+	minReusedBuffer, maxReusedBuffer = 32 << 10, 512 << 10
 )
 
 // TakeBuffer returns an empty buffer for a body of about n bytes, 0 if that is unknown: the buffer of a
