@@ -29,8 +29,8 @@ const (
 // A Budget is the memory that all bodies together may take. Its methods are safe for concurrent use.
 type Budget struct {
 	size         int64
-	mainPoolSize int64     // part of size for bytes beyond the first bytes of each visit
-	buffers      sync.Pool // of *[]byte, of visits that are over: see VisitShare.TakeBuffer
+	mainPoolSize int64 // part of size for bytes beyond the first bytes of each visit
+	buffers      bufferPools
 
 	// mu guards firstBytesUsed, mainPoolUsed, peak, mainPoolHolders, blockedHolderCount, waiters,
 	// changedSinceTick, stallTimer, lastArrivalNumber, deniedURLAges, deniedVisitCount, lastDenialTime

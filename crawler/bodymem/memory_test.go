@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -343,21 +344,24 @@ func (r slowReader) Read(p []byte) (int, error) {
 // end exactly its memory is reserved.
 func TestReadAll(t *testing.T) {
 	m := newMemory(t, 64)
-	text := make([]byte, 3*mib)
-	for i := range text {
-		text[i] = byte(i >> 8)
-	}
+	text := numberedText(3 * mib)
 	for _, length := range []int{0, 1, 4095, 4096, 65535, 65536, 65537, 262144, 300000, 3 * mib} {
 		for _, announced := range []int64{0, int64(length), 3 * mib} {
 			for _, limit := range []int64{1, 65536, 262144, int64(length) + 1, 4 * mib} {
-				for _, bufSize := range []int{0, 100, 65536, 262144} {
+				for _, bufSize := range []int{-1, 0, 100, 65536, 262144} { // -1: the buffer of another visit
 					s := new(VisitShare)
 					m.OpenShare(s, "url")
 					r := iotest.HalfReader(bytes.NewReader(text[:length]))
-					got, more, err := s.ReadAll(t.Context(), r, limit, announced, make([]byte, bufSize))
+					read := s.ReadAllReusing
+					if bufSize >= 0 {
+						read = func(ctx context.Context, r io.Reader, limit, size int64) ([]byte, bool, error) {
+							return s.ReadAll(ctx, r, limit, size, make([]byte, bufSize))
+						}
+					}
+					got, more, err := read(t.Context(), r, limit, announced)
 					want := text[:min(int64(length), limit)]
 					if err != nil || !bytes.Equal(got, want) || more != (int64(length) > limit) {
-						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced,
+						t.Fatalf("%d bytes, %d announced, limit %d: got %d, %v, %v", length, announced,
 							limit, len(got), more, err)
 					}
 					s.ShrinkTo(int64(cap(got)))
@@ -378,4 +382,40 @@ func TestReadAll(t *testing.T) {
 		nil); err != broken || len(got) != len(text) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
+}
+
+// numberedText returns n bytes that differ from those at most other places.
+func numberedText(n int) []byte {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = byte(i >> 8)
+	}
+	return text
+}
+
+// TestReadAllReusing: a body stays as it was read until Close, while other visits read theirs into buffers
+// of visits that are over.
+func TestReadAllReusing(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t, 64)
+	text := numberedText(8 * mib)
+	var visits sync.WaitGroup
+	for visitor := range 8 {
+		visits.Go(func() {
+			for i := range 100 {
+				// Each body grows through several buffers; some are longer than any that is reused.
+				body := text[visitor<<8:][:(i*i%97)<<10+(i%50/49)*5*mib]
+				s := new(VisitShare)
+				m.OpenShare(s, "url")
+				got, _, err := s.ReadAllReusing(t.Context(), bytes.NewReader(body), 9*mib, 0)
+				runtime.Gosched()
+				if err != nil || !bytes.Equal(got, body) {
+					t.Errorf("a body of %d bytes is not as it was read: %d bytes, %v", len(body), len(got), err)
+				}
+				s.Close()
+			}
+		})
+	}
+	visits.Wait()
+	checkUnused(t, m)
 }

@@ -17,34 +17,7 @@ const (
 	growthFactor = 4
 	// eofSlack is the extra space that lets a read find the end of a body of the announced length.
 	eofSlack = 512
-	// minReusedBuffer and maxReusedBuffer bound the buffers that visits use one after the other: most pages
-	// fit into the smaller one, and a few long pages do not make all buffers long.
-	minReusedBuffer, maxReusedBuffer = 32 << 10, 512 << 10
 )
-
-// TakeBuffer returns an empty buffer for a body of about n bytes, 0 if that is unknown: the buffer of a
-// visit that is over, or a new one. It is not reserved: ReadAll does that. Close gives it to another visit,
-// so nothing may use the body afterwards.
-func (s *VisitShare) TakeBuffer(n int64) []byte {
-	n = min(max(n+eofSlack, minReusedBuffer), maxReusedBuffer)
-	b, ok := s.memory.buffers.Get().(*[]byte)
-	if !ok {
-		b = new([]byte)
-	}
-	if int64(cap(*b)) < n {
-		*b = make([]byte, 0, n)
-	}
-	s.buffer = b
-	return *b
-}
-
-// ReplaceBuffer says that the body is in b, because it outgrew the buffer of TakeBuffer. Close then gives b to
-// another visit, unless it is very long.
-func (s *VisitShare) ReplaceBuffer(b []byte) {
-	if 0 < cap(b) && cap(b) <= maxReusedBuffer {
-		*s.buffer = b[:0]
-	}
-}
 
 // ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes follow. size
 // is the announced length of the body, 0 if it is unknown. ReadAll reserves part of size before it
@@ -56,18 +29,47 @@ func (s *VisitShare) ReplaceBuffer(b []byte) {
 func (s *VisitShare) ReadAll(
 	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
 ) (body []byte, more bool, err error) {
-	b := bodyBuffer{share: s, ctx: ctx, bytes: buf[:0], limit: limit}
+	b := s.newBodyBuffer(ctx, limit, size)
+	b.bytes = buf[:0]
+	if err := s.Reserve(ctx, b.reserved); err != nil {
+		return nil, false, err
+	}
+	return b.readAll(r)
+}
+
+// ReadAllReusing is ReadAll into a buffer that an earlier visit has used, and that another visit uses
+// after Close. Nothing may use the body after Close. A share reads at most one body with it.
+func (s *VisitShare) ReadAllReusing(
+	ctx context.Context, r io.Reader, limit, size int64,
+) (body []byte, more bool, err error) {
+	b := s.newBodyBuffer(ctx, limit, size)
+	if err := s.Reserve(ctx, b.reserved); err != nil {
+		return nil, false, err
+	}
+	b.pools = &s.memory.buffers
+	b.bytes = b.pools.take(min(b.reserved, max(b.announcedLen, minReusedBuffer)))
+	body, more, err = b.readAll(r)
+	s.setPooledBuffer(b.bytes)
+	return body, more, err
+}
+
+// newBodyBuffer returns a bodyBuffer whose first bytes the caller must reserve. The parameters are those
+// of ReadAll.
+func (s *VisitShare) newBodyBuffer(ctx context.Context, limit, size int64) *bodyBuffer {
+	b := &bodyBuffer{share: s, ctx: ctx, limit: limit}
 	if size > 0 {
 		b.announcedLen = min(size+eofSlack, limit)
 	}
 	// The first reservation covers the first bytes of the visit, which rarely wait.
 	b.reserved = max(min(b.announcedLen, maxPresize), firstBytes)
-	if err := s.Reserve(ctx, b.reserved); err != nil {
-		return nil, false, err
-	}
+	return b
+}
+
+// readAll reads r into b: see ReadAll.
+func (b *bodyBuffer) readAll(r io.Reader) (body []byte, more bool, err error) {
 	for {
 		free := b.freeTail()
-		if len(free) == 0 && int64(len(b.bytes)) == limit {
+		if len(free) == 0 && int64(len(b.bytes)) == b.limit {
 			more, err := hasMore(r)
 			return b.bytes, more, err
 		}
@@ -95,9 +97,10 @@ type bodyBuffer struct {
 	share        *VisitShare
 	ctx          context.Context
 	bytes        []byte
-	limit        int64 // of bytes
-	announcedLen int64 // expected length with slack, at most limit; 0: unknown
-	reserved     int64 // bytes reserved in share
+	limit        int64        // of bytes
+	announcedLen int64        // expected length with slack, at most limit; 0: unknown
+	reserved     int64        // bytes reserved in share
+	pools        *bufferPools // where bytes come from and go to; nil: they belong to the caller
 }
 
 // freeTail returns the free part of the buffer that is reserved. If it is empty, the buffer must grow.
@@ -109,7 +112,7 @@ func (b *bodyBuffer) freeTail() []byte {
 // by a larger one.
 func (b *bodyBuffer) grow() error {
 	full := int64(cap(b.bytes))
-	if b.reserved < full { // this is the caller's buffer
+	if b.reserved < full { // this is the caller's buffer, or that of another visit
 		more := min(b.reserved, full-b.reserved)
 		b.reserved += more
 		return b.share.Reserve(b.ctx, more)
@@ -126,12 +129,23 @@ func (b *bodyBuffer) grow() error {
 		}
 		b.reserved += need
 	}
-	b.bytes = append(make([]byte, 0, next), b.bytes...)
+	b.replaceBuffer(next)
 	if next < b.reserved {
 		b.share.Release(b.reserved - next)
 		b.reserved = next
 	}
 	return nil
+}
+
+// replaceBuffer moves the bytes into a buffer of at least n bytes.
+func (b *bodyBuffer) replaceBuffer(n int64) {
+	if b.pools == nil {
+		b.bytes = append(make([]byte, 0, n), b.bytes...)
+		return
+	}
+	last := b.bytes
+	b.bytes = append(b.pools.take(n), last...)
+	b.pools.put(last)
 }
 
 // hasMore reports whether r has another byte, which it consumes.

@@ -22,7 +22,7 @@ type VisitShare struct {
 	bytesFromMainPool       int64   // held bytes of the main pool
 	unusedReservedBytes     int64   // part of bytesFromMainPool that was reserved ahead and is unused
 	waiterCount             int     // waits of the share, in Budget.waiters
-	buffer                  *[]byte // from TakeBuffer; nil: Close gives no buffer back
+	pooledBuffer            []byte  // of ReadAllReusing; nil: Close gives no buffer back
 	err                     error   // the *FullError that ended the visit; nil: it was not ended
 	closed                  bool    // Close was called; the share can hold no more bytes
 }
@@ -219,8 +219,17 @@ func (s *VisitShare) Err() error {
 	return s.err
 }
 
-// Close releases all bytes and ends a wait for more. A buffer of TakeBuffer then belongs to another visit.
-// Close may be called more than once.
+// setPooledBuffer lets Close give b to another visit.
+func (s *VisitShare) setPooledBuffer(b []byte) {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if !s.closed {
+		s.pooledBuffer = b
+	}
+}
+
+// Close releases all bytes and ends a wait for more. The body of ReadAllReusing then belongs to
+// another visit. Close may be called more than once.
 func (s *VisitShare) Close() {
 	if s == nil || s.memory == nil {
 		return
@@ -228,10 +237,8 @@ func (s *VisitShare) Close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.buffer != nil {
-		m.buffers.Put(s.buffer)
-		s.buffer = nil
-	}
+	m.buffers.put(s.pooledBuffer)
+	s.pooledBuffer = nil
 	m.cancelWaitsOfShare(s)
 	m.firstBytesUsed -= s.bytesFromFirstBytesPool
 	s.bytesFromFirstBytesPool, s.unusedReservedBytes, s.closed = 0, 0, true

@@ -401,8 +401,7 @@ func (t *ticketedClient) readIntoMemory(
 	size := declaredBodyLength(res, limit)
 	switch {
 	case p.ticket.ReusesBody():
-		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, size, p.memoryShare.TakeBuffer(size))
-		p.memoryShare.ReplaceBuffer(body)
+		body, truncated, err = p.memoryShare.ReadAllReusing(ctx, r, limit, size)
 	case size > 0:
 		buf := make([]byte, 0, min(size+bytes.MinRead, maxPooledBuffer, limit))
 		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, size, buf)
