@@ -147,7 +147,7 @@ scope: {within: any}
 discover: {sitemap_xml: false} # the web of the benchmark has no sitemap
 politeness: {delay: %s, adaptive: 0, concurrency: %d}
 limits: {workers: %d}
-fetch: {allow_private: true, connect_to: ["::%s"], ca_file: %q}
+fetch: {allow_private: true, connect_to: ["::%s"], ca_file: %q, connections: {post_quantum: never}}
 store: {path: %q}
 output: {ledger: %t}
 `

@@ -129,7 +129,11 @@ func (n *crawlDialer) keepsNoConns() bool {
 
 // newTLSConfig returns the configuration of TLS for connections to hosts.
 func (n *crawlDialer) newTLSConfig() *tls.Config {
-	return &tls.Config{RootCAs: n.rootCAs, ClientSessionCache: newTLSSessionCache(n.cfg)}
+	cfg := &tls.Config{RootCAs: n.rootCAs, ClientSessionCache: newTLSSessionCache(n.cfg)}
+	if n.cfg.NoPostQuantum {
+		cfg.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
+	}
+	return cfg
 }
 
 // dialTLS returns a dialFunc that adds TLS with cfg, for HTTP/1.1, to the connections of dial.

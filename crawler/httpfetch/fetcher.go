@@ -103,6 +103,11 @@ type Config struct {
 	// connection however many visits it gets at a time, but an idle connection takes about twice the
 	// memory, and a visit more processor time.
 	HTTP2 bool
+	// NoPostQuantum leaves post-quantum key exchange (X25519MLKEM768) out of TLS handshakes. A handshake
+	// then takes less processor time on both sides, and 2.2 KB less traffic. But who records the traffic
+	// may be able to read it with a quantum computer one day: set it only if the crawl sends nothing
+	// secret, and reads nothing secret.
+	NoPostQuantum bool
 	// Transport sends the requests. Nil: a transport made from the fields above. A given
 	// transport must not follow redirects, must end the reading of a body when the request's
 	// context is done, and ignores Proxy and the fields below it. It is meant for tests

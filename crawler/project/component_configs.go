@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"io/fs"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,20 @@ func (p *Project) jitterSeed() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.cacheKeyUserAgent() + " " + p.Name))
 	return h.Sum64()
+}
+
+// OffersPostQuantum reports whether TLS handshakes offer post-quantum key exchange. "auto" asks whether the
+// crawl may send or receive what has to stay secret for longer than today's key exchange is safe.
+func (p *Project) OffersPostQuantum() bool {
+	if choice := p.Fetch.Connections.PostQuantum; choice != "auto" {
+		return choice == "always"
+	}
+	for name := range p.Fetch.Headers {
+		if !strings.HasPrefix(http.CanonicalHeaderKey(name), "Accept") {
+			return true
+		}
+	}
+	return p.Fetch.Cookies || p.Handler != "" || p.Fetch.AllowPrivate || p.Fetch.CAFile != ""
 }
 
 // PolitenessPolicy returns the pace of visits to each host.

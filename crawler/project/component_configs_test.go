@@ -20,6 +20,36 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
+// TestOffersPostQuantum: by default, TLS offers post-quantum key exchange to a crawl that may exchange
+// something secret.
+func TestOffersPostQuantum(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(f *FetchSettings)
+		want   bool
+	}{
+		{"defaults", func(*FetchSettings) {}, false},
+		{"header that is no secret", func(f *FetchSettings) { f.Headers = map[string]string{"accept-language": "en"} },
+			false},
+		{"header", func(f *FetchSettings) { f.Headers = map[string]string{"Authorization": "Basic YQ=="} }, true},
+		{"cookies", func(f *FetchSettings) { f.Cookies = true }, true},
+		{"private addresses", func(f *FetchSettings) { f.AllowPrivate = true }, true},
+		{"own authority", func(f *FetchSettings) { f.CAFile = "ca.pem" }, true},
+		{"always", func(f *FetchSettings) { f.Connections.PostQuantum = "always" }, true},
+		{"never", func(f *FetchSettings) { f.Cookies, f.Connections.PostQuantum = true, "never" }, false},
+	} {
+		p := Default()
+		tt.change(&p.Fetch)
+		if got := p.OffersPostQuantum(); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	p := Default()
+	if p.Handler = "callbacks"; !p.OffersPostQuantum() {
+		t.Error("callbacks, which may send anything: not offered")
+	}
+}
+
 // TestZeroIsNone: 0 in the project file means none, although the zero value of the other packages'
 // configuration means the default.
 func TestZeroIsNone(t *testing.T) {

@@ -25,6 +25,7 @@ var choiceFields = []choiceField{
 	{"scope.seed_redirects", []string{"origin", "host", "domain", "any"}},
 	{"robots.dialect", []string{"google", "yandex", "google-oss"}},
 	{"robots.purpose", []string{"search", "ai-input", "ai-train", "archive"}},
+	{"fetch.connections.post_quantum", []string{"auto", "always", "never"}},
 	{"revisit.mode", []string{"none", "interval", "adaptive"}},
 	{"store.redis.durability", []string{"replica", "disk", "none"}},
 	{"output.mode", allowedFileModes},

@@ -81,7 +81,7 @@ var nonPathTextFields = []string{
 	"scope.params.keep",
 	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
 	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours",
-	"politeness.hosts.*.window.zone",
+	"politeness.hosts.*.window.zone", "fetch.connections.post_quantum",
 	"fetch.content_types", "fetch.headers", "fetch.proxy", "fetch.connect_to", "revisit.mode",
 	"store.redis.addresses", "store.redis.username", "store.redis.prefix", "store.redis.durability",
 }

@@ -207,6 +207,11 @@ type ConnectionSettings struct {
 	// offer HTTP/2 to https servers: one connection for all visits that a host gets at a time, but more
 	// memory for each host; without effect with output.warc
 	HTTP2 bool `yaml:"http2"`
+	// offer post-quantum key exchange (X25519MLKEM768) to https servers: auto, always or never. It takes more
+	// processor time and traffic on both sides. auto offers it unless the crawl reads public pages and sends
+	// nothing secret: it has no cookies, no callbacks, no headers other than Accept-..., no allow_private and
+	// no ca_file
+	PostQuantum string `yaml:"post_quantum"`
 }
 
 // DiscoverySettings says where the crawl finds further URLs.
@@ -322,8 +327,9 @@ func Default() Project {
 		Limits: LimitSettings{Workers: 64},
 		Fetch: FetchSettings{
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
-			Connections: ConnectionSettings{IdleTimeout: Duration(90 * time.Second), TLSSessions: 10_000},
-			MaxHeader:   64 << 10, MaxBody: 10 << 20,
+			Connections: ConnectionSettings{IdleTimeout: Duration(90 * time.Second), TLSSessions: 10_000,
+				PostQuantum: "auto"},
+			MaxHeader: 64 << 10, MaxBody: 10 << 20,
 			MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain",
 				"application/pdf"},

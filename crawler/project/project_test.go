@@ -292,6 +292,10 @@ p.yaml:3:26: revisit.max_freshness: 96000h is out of range: expected 0s to 3650d
 p.yaml:3:34: revisit.max_sitemap_freshness: 96000h is out of range: expected 0s to 3650d
   3 | revisit: {max_sitemap_freshness: 4000d}
     |                                  ^`},
+		{"post-quantum key exchange", minimalFile + "fetch: {connections: {post_quantum: true}}\n", `
+p.yaml:3:37: fetch.connections.post_quantum: "true" is not one of auto, always, never
+  3 | fetch: {connections: {post_quantum: true}}
+    |                                     ^`},
 		{"revisit mode", minimalFile + "revisit: {mode: sometimes}\n", `
 p.yaml:3:17: revisit.mode: "sometimes" is not one of none, interval, adaptive
   3 | revisit: {mode: sometimes}

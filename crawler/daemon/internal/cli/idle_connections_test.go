@@ -31,29 +31,36 @@ func TestIdleConnectionsFlag(t *testing.T) {
 }
 
 // TestConnectionSettings checks how many connections a crawl of four pages and a robots.txt opens, how many
-// TLS sessions it resumes, and which version of HTTP it speaks.
+// TLS sessions it resumes, which version of HTTP it speaks, and whether it offers post-quantum key exchange.
 func TestConnectionSettings(t *testing.T) {
 	for _, tt := range []struct {
 		name, settings string
 		args           []string
 		want           string
 	}{
-		{"defaults", "{}", nil, "1 opened, 0 resumed, 0 over HTTP/2"},
-		{"HTTP/2", "{http2: true}", nil, "1 opened, 0 resumed, 5 over HTTP/2"},
-		{"no idle connections", "{}", []string{"--idle-connections", "0"}, "5 opened, 4 resumed, 0 over HTTP/2"},
-		{"no idle time", "{idle_timeout: 0s}", nil, "5 opened, 4 resumed, 0 over HTTP/2"},
-		{"no sessions", "{idle_timeout: 0s, tls_sessions: 0}", nil, "5 opened, 0 resumed, 0 over HTTP/2"},
+		{"defaults", "{}", nil, "1 opened, 0 resumed, 0 over HTTP/2, 5 post-quantum"},
+		{"HTTP/2", "{http2: true}", nil, "1 opened, 0 resumed, 5 over HTTP/2, 5 post-quantum"},
+		{"no idle connections", "{}", []string{"--idle-connections", "0"},
+			"5 opened, 4 resumed, 0 over HTTP/2, 5 post-quantum"},
+		{"no idle time", "{idle_timeout: 0s}", nil, "5 opened, 4 resumed, 0 over HTTP/2, 5 post-quantum"},
+		{"no post-quantum key exchange", "{post_quantum: never}", nil,
+			"1 opened, 0 resumed, 0 over HTTP/2, 0 post-quantum"},
+		{"no sessions", "{idle_timeout: 0s, tls_sessions: 0}", nil,
+			"5 opened, 0 resumed, 0 over HTTP/2, 5 post-quantum"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			intranet, authority := startIntranet(t)
-			var opened, resumed, http2 atomic.Int32
+			var opened, resumed, http2, postQuantum atomic.Int32
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.ProtoMajor == 2 {
 					http2.Add(1)
 				}
 				if r.TLS.DidResume {
 					resumed.Add(1)
+				}
+				if r.TLS.CurveID == tls.X25519MLKEM768 {
+					postQuantum.Add(1)
 				}
 				w.Header().Set("Content-Type", "text/html")
 				fmt.Fprint(w, "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>")
@@ -78,7 +85,8 @@ func TestConnectionSettings(t *testing.T) {
 			}
 			args := append([]string{"crawl", "-c", file, "--data", filepath.Join(dir, "data")}, tt.args...)
 			runCommand(t, args...).want(t, command.ExitDone, "pages: 4 (")
-			got := fmt.Sprintf("%d opened, %d resumed, %d over HTTP/2", opened.Load(), resumed.Load(), http2.Load())
+			got := fmt.Sprintf("%d opened, %d resumed, %d over HTTP/2, %d post-quantum", opened.Load(), resumed.Load(),
+				http2.Load(), postQuantum.Load())
 			if got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}

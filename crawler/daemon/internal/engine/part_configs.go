@@ -85,6 +85,7 @@ func NewFetchers(
 		Transport: transport, BodyMemory: bodyMemory,
 		IdleConns: shared.IdleConns, MaxIdleTime: time.Duration(p.Fetch.Connections.IdleTimeout),
 		MaxTLSSessions: p.Fetch.Connections.TLSSessions, HTTP2: p.Fetch.Connections.HTTP2,
+		NoPostQuantum: !p.OffersPostQuantum(),
 	}
 	// In the project file, 0 means none, and not the default.
 	if cfg.DNSTTL == 0 {
