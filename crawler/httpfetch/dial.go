@@ -31,6 +31,11 @@ type crawlDialer struct {
 	// article ("a loopback"), or "" if a visit may connect to the address.
 	blockedAddrKind func(netip.Addr) string
 	rootCAs         *x509.CertPool // trusted certificate authorities; nil: the system's
+	// tlsSessions are the TLS sessions that a connection can resume; nil if none is resumed. They are kept in
+	// memory and belong to this Fetcher alone: a site could otherwise link the requests of two crawls, and
+	// a session verified with one Fetcher's certificate authorities would count for another. crypto/tls
+	// sends no early data (0-RTT) outside of QUIC.
+	tlsSessions tls.ClientSessionCache
 	// keeper decides how long connections are kept open; nil in tests whose visits it does not learn of.
 	keeper *connKeeper
 }
@@ -42,6 +47,9 @@ func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL),
 		blockedAddrKind: own.blockedAddrKind, rootCAs: cfg.RootCAs,
 		keeper: newConnKeeper(cfg.IdleConns, cfg.MaxIdleTime)}
+	if cfg.MaxTLSSessions >= 0 {
+		n.tlsSessions = tls.NewLRUClientSessionCache(cfg.MaxTLSSessions)
+	}
 	var err error
 	if n.connectToRules, err = dialrules.ParseConnectToRules(cfg.ConnectToRules); err != nil {
 		return nil, err
@@ -129,7 +137,7 @@ func (n *crawlDialer) keepsNoConns() bool {
 
 // newTLSConfig returns the configuration of TLS for connections to hosts.
 func (n *crawlDialer) newTLSConfig() *tls.Config {
-	cfg := &tls.Config{RootCAs: n.rootCAs, ClientSessionCache: newTLSSessionCache(n.cfg)}
+	cfg := &tls.Config{RootCAs: n.rootCAs, ClientSessionCache: n.tlsSessions}
 	if n.cfg.NoPostQuantum {
 		cfg.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
 	}
@@ -159,15 +167,11 @@ func dialTLS(dial dialFunc, cfg *tls.Config) dialFunc {
 	}
 }
 
-// newTLSSessionCache returns the TLS sessions that a Fetcher can resume; nil if it resumes none. They
-// are kept in memory and belong to this Fetcher alone: a site could otherwise link the requests of two
-// crawls, and a session verified with one Fetcher's certificate authorities would count for another.
-// crypto/tls sends no early data (0-RTT) outside of QUIC.
-func newTLSSessionCache(cfg Config) tls.ClientSessionCache {
-	if cfg.MaxTLSSessions < 0 {
-		return nil
+// forgetTLSSession drops the TLS session of host.
+func (n *crawlDialer) forgetTLSSession(host string) {
+	if n.tlsSessions != nil {
+		n.tlsSessions.Put(host, nil)
 	}
-	return tls.NewLRUClientSessionCache(cfg.MaxTLSSessions)
 }
 
 // A dialFunc is the type of http.Transport.DialContext.

@@ -117,7 +117,7 @@ type Config struct {
 
 // DefaultMaxTLSSessions is the default of Config.MaxTLSSessions. A session takes about 4 KiB, most of it
 // the server's certificate.
-const DefaultMaxTLSSessions = 10_000
+const DefaultMaxTLSSessions = 50_000
 
 func (cfg Config) withDefaults() Config {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
@@ -191,9 +191,14 @@ func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
 
 // SetNextVisit says that host is visited at due or later, and not at all as far as is known if due is
 // zero. The Fetcher closes the connections to the host that the server is likely to close before,
-// and while it has more than IdleConns allows, those to the host that is visited last. It implements
-// crawler.ConnectionKeeper.
-func (f *Fetcher) SetNextVisit(host string, due time.Time) { f.dialer.keeper.setNextVisit(host, due) }
+// and while it has more than IdleConns allows, those to the host that is visited last. It forgets the
+// TLS session of a host that is not visited. It implements crawler.ConnectionKeeper.
+func (f *Fetcher) SetNextVisit(host string, due time.Time) {
+	f.dialer.keeper.setNextVisit(host, due)
+	if due.IsZero() {
+		f.dialer.forgetTLSSession(host)
+	}
+}
 
 // CloseConnections closes the connections to the hosts for which wants returns true, unless a visit to
 // the host is under way. It implements crawler.ConnectionKeeper.

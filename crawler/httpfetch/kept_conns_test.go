@@ -132,6 +132,14 @@ func TestTLSSessionsAreResumed(t *testing.T) {
 					t.Errorf("%#x, visit %d: %s, want %s", version, i+1, got, want)
 				}
 			}
+			// A session lasts as long as the host is visited.
+			first.SetNextVisit("site.test", time.Now().Add(time.Hour))
+			for _, want := range []string{"resumed: true", "resumed: false"} {
+				if got := fetchBody(t, first, "https://site.test/"); !strings.HasPrefix(got, want) {
+					t.Errorf("%#x, before and after the last visit: %s, want %s", version, got, want)
+				}
+				first.SetNextVisit("site.test", time.Time{})
+			}
 			// Sessions belong to one Fetcher, and may be off.
 			second := httpfetch.NewWithNetwork(config, nil, ca.certPool())
 			if got := fetchBody(t, second, "https://site.test/"); !strings.HasPrefix(got, "resumed: false") {

@@ -202,7 +202,8 @@ type ConnectionSettings struct {
 	// further URL, or if the server is likely to close it before the next visit. 0: connections are not
 	// kept
 	IdleTimeout Duration `yaml:"idle_timeout"`
-	// TLS sessions kept in memory, so that the next connection to a host needs no full handshake; 0: none
+	// TLS sessions kept in memory, so that the next connection to a host needs no full handshake, until no URL
+	// of the host is left; 0: none
 	TLSSessions int `yaml:"tls_sessions"`
 	// offer HTTP/2 to https servers: one connection for all visits that a host gets at a time, but more
 	// memory for each host; without effect with output.warc
@@ -327,7 +328,7 @@ func Default() Project {
 		Limits: LimitSettings{Workers: 64},
 		Fetch: FetchSettings{
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
-			Connections: ConnectionSettings{IdleTimeout: Duration(90 * time.Second), TLSSessions: 10_000,
+			Connections: ConnectionSettings{IdleTimeout: Duration(90 * time.Second), TLSSessions: 50_000,
 				PostQuantum: "auto"},
 			MaxHeader: 64 << 10, MaxBody: 10 << 20,
 			MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
