@@ -86,6 +86,8 @@ func TestContentEncoding(t *testing.T) {
 		{"zstd", "zstd", encodeBody(t, page, "zstd"), page},
 		{"several in a row", "br, identity, zstd,gzip , deflate",
 			encodeBody(t, page, "br", "zstd", "gzip", "raw"), page},
+		{"several around a short text, and something else behind it", "zstd, gzip",
+			slices.Concat(encodeBody(t, []byte("hi"), "zstd", "gzip"), []byte("\x00\x00 0 rows")), []byte("hi")},
 		{"nothing encoded", "gzip", nil, nil},
 		{"the encoding of nothing", "br", encodeBody(t, nil, "br"), nil},
 		{"an unknown one", "utf-8", page, page},

@@ -30,6 +30,7 @@ const (
 // as browsers do, because some servers append such data. Reset makes one usable.
 type GzipReader struct {
 	src      *bufio.Reader
+	err      error // what Read returns from now on; nil: the member has not ended
 	member   Reader
 	checksum uint32 // of what was read of the member
 	length   uint32 // of what was read of the member, modulo 1<<32
@@ -39,33 +40,40 @@ type GzipReader struct {
 // io.ErrUnexpectedEOF, and those of src.
 func (z *GzipReader) Reset(src *bufio.Reader) error {
 	z.src = src
-	return z.openMember()
+	z.err = z.openMember()
+	return z.err
 }
 
-// Read implements io.Reader. Its errors are those of Reader.Read, and ErrHeader and ErrChecksum.
+// Read implements io.Reader. Its errors are those of Reader.Read, and ErrHeader and ErrChecksum. A decoder that reads
+// from z may call Read again after an error, which Read then repeats.
 func (z *GzipReader) Read(p []byte) (int, error) {
-	for {
+	for z.err == nil {
 		n, err := z.member.Read(p)
 		z.checksum = crc32.Update(z.checksum, crc32.IEEETable, p[:n])
 		z.length += uint32(n)
-		if err != io.EOF {
-			return n, err
+		if err == nil {
+			return n, nil
 		}
-		if err := z.checkTrailer(); err != nil {
-			return 0, err
-		}
-		// Another member may follow.
-		magic, err := z.src.Peek(len(gzipMagic))
-		switch {
-		case err != nil && err != io.EOF:
-			return 0, err
-		case string(magic) != gzipMagic:
-			return 0, io.EOF
-		}
-		if err := z.openMember(); err != nil {
-			return 0, err
+		if z.err = err; err == io.EOF {
+			z.err = z.openNextMember()
 		}
 	}
+	return 0, z.err
+}
+
+// openNextMember reads the trailer of a member, and the header of the next one. It returns io.EOF if none follows.
+func (z *GzipReader) openNextMember() error {
+	if err := z.checkTrailer(); err != nil {
+		return err
+	}
+	magic, err := z.src.Peek(len(gzipMagic))
+	switch {
+	case err != nil && err != io.EOF:
+		return err
+	case string(magic) != gzipMagic:
+		return io.EOF
+	}
+	return z.openMember()
 }
 
 // openMember reads the header of a member.

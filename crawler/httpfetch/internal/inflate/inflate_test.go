@@ -3,6 +3,7 @@ package inflate_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"encoding/binary"
@@ -238,6 +239,10 @@ func TestGzipReader(t *testing.T) {
 		}
 		if err != tt.err || !bytes.Equal(got, bytes.Repeat(page, tt.pages)) {
 			t.Errorf("%s: %d bytes, %v; want %d pages, %v", tt.name, len(got), err, tt.pages, tt.err)
+		}
+		wantAgain := cmp.Or(tt.err, io.EOF)
+		if n, err := r.Read(make([]byte, 100)); n > 0 || err != wantAgain {
+			t.Errorf("%s, read again: %d bytes, %v; want %v", tt.name, n, err, wantAgain)
 		}
 	}
 }
