@@ -126,7 +126,8 @@ type Settings struct {
 	TDMRepTTL time.Duration
 	// ReuseVisitMemory lets the body of a page, and its links, take memory that another visit has used, and
 	// another will use. It has no effect on a crawl with a Handler. Without one, neither Hooks nor a Recorder
-	// may keep Response.Body or Visit.Links, or a part of them, after they have returned.
+	// may keep Response.Body or Visit.Links, or a part of them, after they have returned, or call a method of the
+	// Visit then: Title, for example, may read the body only when it is first called.
 	ReuseVisitMemory bool
 	// ProductToken is the crawler's product token; meta tags and X-Robots-Tag headers may name it.
 	// Default: that of the Gate's Agent, which it must not contradict.
