@@ -47,15 +47,15 @@ func mayEstimateFreshness(v *Visit) bool {
 	return v.Response.Status != http.StatusNotModified || before != nil && before.FreshBy == httpcache.ByHeuristic
 }
 
-// mayListPages reports whether v's answer may be a sitemap or a feed, by what led to it and by its content type. A
-// 304 need not have a content type; then the page is none if it was fresh for longer than maxFreshness before, which
-// no sitemap or feed is.
+// mayListPages reports whether v's answer may be a sitemap or a feed, by what led to it, by its content type, and for
+// a seed by its content. A 304 has no content, and need not have a content type; then the page is none if it was fresh
+// for longer than maxFreshness before, which no sitemap or feed is.
 func mayListPages(v *Visit, maxFreshness time.Duration) bool {
 	contentType, before := v.Response.Header.Get("Content-Type"), v.Lease.VisitHistorySummary
 	switch {
-	case v.Kind == SitemapVisit, v.Kind == FeedVisit, extract.IsFeedContentType(contentType):
+	case v.Kind == SitemapVisit, v.Kind == FeedVisit, v.isSeedSitemap, extract.IsFeedContentType(contentType):
 		return true
-	case v.Response.Status == http.StatusNotModified && contentType == "":
+	case v.Response.Status == http.StatusNotModified && (contentType == "" || isSeed(v.Lease)):
 		return before == nil || before.FreshFor <= maxFreshness
 	}
 	return isSeed(v.Lease) && isSitemapType(contentType)

@@ -237,12 +237,17 @@ func TestLongFreshSitemapsAndFeeds(t *testing.T) {
 				"/announced": cached("text/xml", feed), "/feed": cached("application/rss+xml", feed),
 				"/map.txt":  cached("text/plain", "http://a.test/\n"),
 				"/seed.txt": cached("text/plain", "http://a.test/\n"),
+				// Some servers give all files the type of pages.
+				"/seed.xml": cached("text/html", `<?xml version="1.0"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://a.test/</loc></url></urlset>`),
 			}})
 		policy := dailyRevisits
 		policy.MaxSitemapFreshness = 2 * day
-		c, _ := newRevisitCrawl(t, web, newMemoryStore(), policy, true, "http://a.test/", "http://a.test/seed.txt")
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), policy, true, "http://a.test/", "http://a.test/seed.txt",
+			"http://a.test/seed.xml")
 		runFor(t, c, 10*day-time.Hour)
-		for path, want := range map[string]int{"/": 1, "/announced": 5, "/feed": 5, "/map.txt": 5, "/seed.txt": 5} {
+		for path, want := range map[string]int{"/": 1, "/announced": 5, "/feed": 5, "/map.txt": 5, "/seed.txt": 5,
+			"/seed.xml": 5} {
 			if got := len(visitTimes(web)[path]); got != want {
 				t.Errorf("%s was visited %d times, want %d", path, got, want)
 			}

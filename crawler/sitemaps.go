@@ -307,6 +307,7 @@ func (p *pageHandler) processSeedSitemap(ctx context.Context, v *Visit) error {
 		!sitemap.Detect(v.OpenBody()) {
 		return nil
 	}
+	v.isSeedSitemap = true
 	return p.prerequisites.processFetchedSitemap(ctx, v)
 }
 

@@ -56,6 +56,7 @@ type Visit struct {
 	// the request is unsafe and marked as sent: it must not be sent again
 	unsafeSendRecorded bool
 	isDuplicateOnHost  bool // another URL of the host gave the same body before
+	isSeedSitemap      bool // a seed, whose answer was read as a sitemap
 	contentWithheld    bool // the handler did not get the content
 	withheldBytes      int  // bytes of content left out of this copy
 }
