@@ -466,3 +466,24 @@ func TestFreshnessAfterRestart(t *testing.T) {
 		})
 	}
 }
+
+// TestETagOfEveryVersion: an ETag that means every version in a conditional request is not sent, so that the change of
+// the page is seen. Within quotes a star means nothing.
+func TestETagOfEveryVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		versions := func(etag string) crawltest.PageFunc {
+			return func(r crawltest.PageRequest) crawltest.Response {
+				res := crawltest.HTML(fmt.Sprint("version ", r.NthForURL))
+				res.Header.Set("ETag", etag)
+				return res
+			}
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/any": versions("*"), "/list": versions(`"1", *`), "/quoted": versions(`W/"*"`)}})
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true,
+			"http://a.test/any", "http://a.test/list", "http://a.test/quoted")
+		runFor(t, c, 2*day-time.Hour)
+		wantLines(t, j.lines, "200 seed /any", "200 seed /list", "200 seed /quoted",
+			"200 revisit /any", "200 revisit /list", "304 revisit /quoted")
+	})
+}

@@ -80,7 +80,7 @@ func pageObservation(v *Visit) frontier.PageObservation {
 	case v.OK() || res.Status == http.StatusNotModified:
 		// Validators of withheld content would keep the crawl from getting it once it may be used.
 		if v.ContentUsageAssessment().PurposeConflict == nil {
-			s.ETag, s.LastModified = storableValidator(res, "ETag"), storableValidator(res, "Last-Modified")
+			s.ETag, s.LastModified = storableETag(res), storableValidator(res, "Last-Modified")
 		}
 		if v.BodyLen() > 0 || !res.BodyLimitExceeded {
 			s.Hash = hashPrefix(v.BodySHA256())
@@ -94,6 +94,18 @@ func pageObservation(v *Visit) frontier.PageObservation {
 
 // hashPrefix returns the beginning of a hash, but never 0, which means that no hash is known.
 func hashPrefix(sum [sha256.Size]byte) uint64 { return max(binary.BigEndian.Uint64(sum[:]), 1) }
+
+// storableETag is storableValidator for the ETag. It returns no value with a * outside of quotes: If-None-Match
+// would then stand for every version of the page, and its changes would never be seen.
+func storableETag(res *decorum.Response) string {
+	etag := storableValidator(res, "ETag")
+	for i, part := range strings.Split(etag, `"`) {
+		if i%2 == 0 && strings.Contains(part, "*") {
+			return ""
+		}
+	}
+	return etag
+}
 
 // storableValidator returns a header unchanged; empty if it is too long to store, or contains
 // control characters and could not be sent back.
