@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -271,6 +272,15 @@ func TestConnectionOfAbortedVisit(t *testing.T) {
 			politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		fetcher := &fetcherWithConnections{Fetcher: c.Fetcher}
 		c.Fetcher = fetcher
+		var mu sync.Mutex // guards hooked
+		var hooked crawler.HostTraffic
+		add := func(traffic crawler.HostTraffic) {
+			mu.Lock()
+			defer mu.Unlock()
+			hooked.Add(traffic)
+		}
+		c.Hooks.Visited = func(v *crawler.Visit) { add(v.Traffic()) }
+		c.Hooks.VisitAborted = func(_ storage.Lease, traffic crawler.HostTraffic) { add(traffic) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -281,8 +291,8 @@ func TestConnectionOfAbortedVisit(t *testing.T) {
 		for _, seed := range seeds {
 			stored.Add(storedHostStats(t, store, strings.TrimSuffix(seed, "/")).HostTraffic)
 		}
-		if got := c.Stats().HostTraffic; got != want || stored != want || connections <= 20 {
-			t.Errorf("the run counted %+v, the hosts have %+v, want %+v", got, stored, want)
+		if got := c.Stats().HostTraffic; got != want || stored != want || hooked != want || connections <= 20 {
+			t.Errorf("the run counted %+v, the hosts have %+v, the hooks got %+v, want %+v", got, stored, hooked, want)
 		}
 	})
 }

@@ -120,6 +120,9 @@ func (c *Crawler) countAbortedConnection(v *Visit) {
 	traffic := v.Connection.traffic()
 	c.counters.count(func(s *Stats) { s.HostTraffic.Add(traffic) })
 	c.hostTable.addTraffic(v.Lease, traffic)
+	if c.Hooks.VisitAborted != nil && traffic != (HostTraffic{}) {
+		c.Hooks.VisitAborted(v.Lease, traffic)
+	}
 }
 
 // fetch makes the request of a ticket and returns its Visit.

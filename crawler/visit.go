@@ -248,6 +248,8 @@ type Hooks struct {
 	RetryScheduled  func(*Visit, FailureClass)            // when a failed page will be visited again
 	Acked           func(storage.Ack)                     // after every lease, with what becomes of its URL
 	SkippedInDryRun func(storage.Lease, gate.Clearance)   // for each page that Settings.DryRun skips
+	// VisitAborted is called before VisitRefused if the visit already had a connection, with what that cost the host.
+	VisitAborted func(storage.Lease, HostTraffic)
 }
 
 // A Recorder writes visits down. The crawl calls Record before it acks the visit, so a crash may

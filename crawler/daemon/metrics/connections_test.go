@@ -26,17 +26,19 @@ func TestTraffic(t *testing.T) {
 		Connection: crawler.ConnectionUse{FullHandshake: true, WireBytesSent: -1, WireBytesReceived: -1}})
 	m.Hooks("p").Visited(&crawler.Visit{Response: &decorum.Response{Status: 204},
 		Connection: crawler.ConnectionUse{Opened: true, FullHandshake: true, ResumedHandshake: true}})
+	// An aborted visit has the cost of its connection alone.
+	m.Hooks("p").VisitAborted(storage.Lease{}, crawler.HostTraffic{WireBytesSent: 1000, Connections: 1})
 	// A visit whose TLS handshake failed has bytes, but neither a request nor a connection.
 	m.Hooks("p").Visited(&crawler.Visit{Connection: use, Err: &decorum.Error{Kind: decorum.Unticketed}})
 	got := scrape(t, m)
 	for series, want := range map[string]float64{
-		`decorum_wire_bytes_total{direction="sent"}`:         60,
+		`decorum_wire_bytes_total{direction="sent"}`:         1060,
 		`decorum_wire_bytes_total{direction="received"}`:     900,
 		"decorum_bytes_total":                                50,
 		"decorum_not_modified_total":                         1,
 		`decorum_saved_bytes_total{by="compression"}`:        10,
 		`decorum_saved_bytes_total{by="revalidation"}`:       7,
-		`decorum_connections_opened_total{handshake="none"}`: 0,
+		`decorum_connections_opened_total{handshake="none"}`: 1,
 		`decorum_connections_opened_total{handshake="full"}`: 0,
 	} {
 		if value, ok := got[series]; !ok || value != want {

@@ -166,6 +166,7 @@ func (m *Metrics) Hooks(project string) crawler.Hooks {
 	return crawler.Hooks{
 		Visited:        func(v *crawler.Visit) { m.countVisit(project, v) },
 		VisitRefused:   func(_ storage.Lease, d decorum.Decision) { m.countNotVisited(d) },
+		VisitAborted:   func(_ storage.Lease, t crawler.HostTraffic) { m.countTraffic(t) },
 		RobotsFetched:  m.countRobotsFetch,
 		RetryScheduled: func(_ *crawler.Visit, f crawler.FailureClass) { m.retries.WithLabelValues(f.String()).Inc() },
 	}
@@ -201,7 +202,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	}
 }
 
-// countTraffic counts what a visit cost its host; visits_total has its request.
+// countTraffic counts what a visit, or the connection of an aborted one, cost its host; visits_total has its request.
 func (m *Metrics) countTraffic(t crawler.HostTraffic) {
 	m.bodyBytes.Add(float64(t.Bytes))
 	m.notModified.Add(float64(t.NotModified))
