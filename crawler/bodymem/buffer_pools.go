@@ -13,27 +13,36 @@ const minReusedBuffer, maxReusedBuffer = 32 << 10, 4 << 20
 // two, so that a few long pages do not make the buffers of all visits long.
 type bufferPools [8]sync.Pool // of *[]byte; capacities from minReusedBuffer to maxReusedBuffer
 
-// poolIndex returns the index of the pool whose buffers are the shortest of at least n bytes.
-func poolIndex(n int64) int {
-	return bits.Len64(uint64(max(n-1, minReusedBuffer-1)) / minReusedBuffer)
-}
-
-// take returns an empty buffer for at least n bytes.
-func (p *bufferPools) take(n int64) []byte {
+// bufferSize returns the least capacity of the pools that is at least n bytes, and n if n is longer than all of them.
+func bufferSize(n int64) int64 {
 	if n > maxReusedBuffer {
-		return make([]byte, 0, n)
+		return n
 	}
-	i := poolIndex(n)
-	if b, ok := p[i].Get().(*[]byte); ok {
-		return *b
-	}
-	return make([]byte, 0, minReusedBuffer<<i)
+	return max(int64(1)<<bits.Len64(uint64(n-1)), minReusedBuffer)
 }
 
-// put gives b, which came from take, to another visit, unless it is very long.
+// pool returns the pool of the buffers with a capacity of n bytes; nil if there is none.
+func (p *bufferPools) pool(n int64) *sync.Pool {
+	if n < minReusedBuffer || n > maxReusedBuffer || n&(n-1) != 0 {
+		return nil
+	}
+	return &p[bits.TrailingZeros64(uint64(n/minReusedBuffer))]
+}
+
+// take returns an empty buffer with a capacity of n bytes.
+func (p *bufferPools) take(n int64) []byte {
+	if pool := p.pool(n); pool != nil {
+		if b, ok := pool.Get().(*[]byte); ok {
+			return *b
+		}
+	}
+	return make([]byte, 0, n)
+}
+
+// put gives b to another visit, if its capacity is one of the pools.
 func (p *bufferPools) put(b []byte) {
-	if n := int64(cap(b)); minReusedBuffer <= n && n <= maxReusedBuffer {
+	if pool := p.pool(int64(cap(b))); pool != nil {
 		b = b[:0]
-		p[poolIndex(n)].Put(&b)
+		pool.Put(&b)
 	}
 }

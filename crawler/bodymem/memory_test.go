@@ -368,6 +368,8 @@ func TestReadAll(t *testing.T) {
 					if held := s.bytesFromFirstBytesPool + s.bytesFromMainPool; held > int64(cap(got)) ||
 						held < min(int64(cap(got)), s.bytesFromFirstBytesPool) {
 						t.Fatalf("%d bytes are held for %d", held, cap(got))
+					} else if bufSize < 0 && held != int64(cap(got)) {
+						t.Fatalf("%d bytes are held for a buffer of %d that stays in use", held, cap(got))
 					}
 					s.Close()
 					checkUnused(t, m)

@@ -43,11 +43,13 @@ func (s *VisitShare) ReadAllReusing(
 	ctx context.Context, r io.Reader, limit, size int64,
 ) (body []byte, more bool, err error) {
 	b := s.newBodyBuffer(ctx, limit, size)
+	b.pools = &s.memory.buffers
+	first := bufferSize(max(min(b.announcedLen, maxPresize), 1))
+	b.reserved = max(b.reserved, first)
 	if err := s.Reserve(ctx, b.reserved); err != nil {
 		return nil, false, err
 	}
-	b.pools = &s.memory.buffers
-	b.bytes = b.pools.take(min(b.reserved, max(b.announcedLen, minReusedBuffer)))
+	b.bytes = b.pools.take(first)
 	body, more, err = b.readAll(r)
 	s.setPooledBuffer(b.bytes)
 	return body, more, err
@@ -112,7 +114,7 @@ func (b *bodyBuffer) freeTail() []byte {
 // by a larger one.
 func (b *bodyBuffer) grow() error {
 	full := int64(cap(b.bytes))
-	if b.reserved < full { // this is the caller's buffer, or that of another visit
+	if b.reserved < full { // this is the caller's buffer
 		more := min(b.reserved, full-b.reserved)
 		b.reserved += more
 		return b.share.Reserve(b.ctx, more)
@@ -120,6 +122,9 @@ func (b *bodyBuffer) grow() error {
 	next := max(2*full, minBufferSize)
 	if b.announcedLen > full {
 		next = min(b.announcedLen, max(maxPresize, growthFactor*full))
+	}
+	if b.pools != nil {
+		next = bufferSize(next)
 	}
 	next = min(next, b.limit)
 	// Both buffers exist while the bytes are copied.
