@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -36,6 +37,7 @@ type exchange struct {
 	req     *http.Request
 	stop    func() bool // stops the closing of conn by the context of req
 
+	writeErr        error // the error of a write to conn
 	headerBytesLeft int64 // bytes that may still be read; no limit after the header
 	readErr         error // the error that ended the reading of conn
 
@@ -70,10 +72,24 @@ func (x *exchange) perform(trace *httptrace.ClientTrace, maxHeaderBytes int64, c
 
 // send writes the request to the connection.
 func (x *exchange) send(req *http.Request) error {
-	if err := req.Write(x.buffers.w); err != nil {
-		return err
+	x.buffers.w.Reset((*connWriter)(x))
+	err := req.Write(x.buffers.w)
+	if err == nil {
+		err = x.buffers.w.Flush()
 	}
-	return x.buffers.w.Flush()
+	return cmp.Or(x.writeErr, err) // Request.Write hides the type of an error that ends the writing of a body
+}
+
+// A connWriter writes to the connection of an exchange.
+type connWriter exchange
+
+// Write implements io.Writer.
+func (w *connWriter) Write(p []byte) (int, error) {
+	n, err := w.conn.Write(p)
+	if err != nil {
+		w.writeErr = err
+	}
+	return n, err
 }
 
 // readHeader returns the response without its body, after it has skipped interim responses.

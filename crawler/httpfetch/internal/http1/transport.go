@@ -73,7 +73,7 @@ func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	// From here to the end of the body, the connection has buffers, and the context can close it.
 	x := &exchange{conn: c, req: req, stop: context.AfterFunc(req.Context(), func() { c.Close() })}
-	x.buffers = t.takeBuffers(c)
+	x.buffers = t.takeBuffers()
 	res, err := x.perform(trace, t.MaxHeaderBytes, t.DisableKeepAlives)
 	if err != nil {
 		x.end(false)
@@ -211,13 +211,12 @@ const (
 	writeBufferBytes = 4 << 10
 )
 
-// takeBuffers returns buffers to read from and write to c.
-func (t *Transport) takeBuffers(c *Conn) *buffers {
+// takeBuffers returns buffers for an exchange, which resets them.
+func (t *Transport) takeBuffers() *buffers {
 	b, ok := t.buffers.Get().(*buffers)
 	if !ok {
 		b = &buffers{bufio.NewReaderSize(nil, readBufferBytes), bufio.NewWriterSize(nil, writeBufferBytes)}
 	}
-	b.w.Reset(c)
 	return b
 }
 

@@ -166,6 +166,38 @@ func TestUnreadBody(t *testing.T) {
 	<-s.closed
 }
 
+// A failingConn fails to write.
+type failingConn struct {
+	net.Conn
+	err error
+}
+
+func (c failingConn) Write([]byte) (int, error) { return 0, c.err }
+
+// TestFailedWrite: the error of a write is returned as it is, for short and long requests.
+func TestFailedWrite(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	transport := newTransport(s)
+	errWrite := errors.New("not now")
+	dial := transport.Dial
+	transport.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return failingConn{c, errWrite}, err
+	}
+	for _, n := range []int{1, 1 << 20} {
+		body := strings.NewReader(strings.Repeat("x", n))
+		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://site.test/", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := transport.RoundTrip(req); !errors.Is(err, errWrite) {
+			t.Errorf("%d bytes: the error is %v of type %T", n, err, err)
+		}
+		<-s.closed
+	}
+}
+
 // TestContextEndsExchange: the end of the context ends a wait for the header, and for the rest of the body.
 func TestContextEndsExchange(t *testing.T) {
 	t.Parallel()
