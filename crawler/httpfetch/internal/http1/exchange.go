@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"syscall"
 )
 
 // A Conn is a connection of a Transport.
@@ -54,14 +55,15 @@ func (x *exchange) perform(trace *httptrace.ClientTrace, maxHeaderBytes int64, c
 		*req = *x.req
 		req.Close = true
 	}
-	if err := x.send(req); err != nil {
-		return nil, err
+	sendErr := x.send(req)
+	if sendErr != nil && !isEndOfConn(sendErr) {
+		return nil, sendErr
 	}
 	res, err := x.readHeader(trace, maxHeaderBytes)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(sendErr, err)
 	}
-	x.keepConn = !res.Close && !req.Close && res.StatusCode >= 200
+	x.keepConn = sendErr == nil && !res.Close && !req.Close && res.StatusCode >= 200
 	if res.Body == http.NoBody {
 		x.end(x.keepConn)
 		return res, nil
@@ -90,6 +92,12 @@ func (w *connWriter) Write(p []byte) (int, error) {
 		w.writeErr = err
 	}
 	return n, err
+}
+
+// isEndOfConn reports whether err, of a write, says that the server has closed the connection. The server may
+// have sent a response before, to a request whose body it did not want (RFC 9112, section 9.5).
+func isEndOfConn(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // readHeader returns the response without its body, after it has skipped interim responses.

@@ -198,6 +198,53 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
+// TestEarlyResponse: a response that the server sends instead of reading the body of the request is returned,
+// and its connection is closed. Without a response, the error is that of the write.
+func TestEarlyResponse(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 16<<20) // more than sockets hold
+	for _, response := range []string{"HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong", ""} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				io.ReadFull(c, make([]byte, 10))
+				io.WriteString(c, response)
+				c.Close() // resets the connection: most of the request is unread
+			}
+		}()
+		transport := newTransport(&server{Listener: l})
+		for range 2 {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://site.test/", strings.NewReader(long))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := transport.RoundTrip(req)
+			if response == "" {
+				var write *net.OpError
+				if !errors.As(err, &write) || write.Op != "write" {
+					t.Errorf("%v, want the error of a write", err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(res.Body)
+			if res.StatusCode != 413 || string(text) != "long" || err != nil {
+				t.Errorf("%d, %q, %v; want 413 with its body", res.StatusCode, text, err)
+			}
+		}
+	}
+}
+
 // TestContextEndsExchange: the end of the context ends a wait for the header, and for the rest of the body.
 func TestContextEndsExchange(t *testing.T) {
 	t.Parallel()
