@@ -115,7 +115,7 @@ func (x *exchange) readHeader(trace *httptrace.ClientTrace, limit int64) (*http.
 		switch {
 		case x.readErr == ErrHeaderTooLong && err != nil:
 			return nil, ErrHeaderTooLong
-		case x.readErr != nil && err != nil:
+		case x.readErr != nil && (err == io.ErrUnexpectedEOF || errors.Is(err, x.readErr)):
 			return nil, err // io.ErrUnexpectedEOF if x.readErr is io.EOF
 		case err != nil:
 			return nil, &MalformedResponseError{err}

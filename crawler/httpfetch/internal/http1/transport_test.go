@@ -120,6 +120,8 @@ func TestResponses(t *testing.T) {
 		{"no response", "GET", "close", 0, "", "EOF", false},
 		{"no HTTP", "GET", "SSH-2.0-OpenSSH\r\n\r\n", 0, "", "malformed", false},
 		{"a malformed header", "GET", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", 0, "", "malformed", false},
+		{"a malformed header, and the end", "GET", "HTTP/1.1 200 OK\r\nX: \x00\r\nclose", 0, "", "malformed", false},
+		{"half a header", "GET", "HTTP/1.1 200 OK\r\nclose", 0, "", "unexpected EOF", false},
 		{"a long header", "GET", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<10) + "\r\n\r\n", 0, "", "too long",
 			false},
 		{"many interim responses", "GET", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), 0, "", "too long",
