@@ -170,12 +170,12 @@ func (x *exchange) Close() error {
 }
 
 // end ends the exchange, and keeps its connection for another request if the caller wants that and
-// nothing has been sent after the response. A second call does nothing.
+// neither data nor the end of the connection has come with the response. A second call does nothing.
 func (x *exchange) end(keepConn bool) {
 	if x.buffers == nil {
 		return
 	}
-	keepConn = keepConn && x.buffers.r.Buffered() == 0
+	keepConn = keepConn && x.buffers.r.Buffered() == 0 && x.readErr == nil
 	x.conn.transport.putBuffers(x.buffers)
 	x.buffers = nil
 	if x.stop() && keepConn {

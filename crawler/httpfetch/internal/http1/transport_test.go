@@ -2,6 +2,7 @@ package http1_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,6 +145,40 @@ func TestResponses(t *testing.T) {
 		}
 		if isReused := s.opened.Load() == 1; isReused != tt.isReused {
 			t.Errorf("%s: %d connections for two requests", tt.name, s.opened.Load())
+		}
+	}
+}
+
+// An endingConn ends with the data of each read, as a tls.Conn does if close_notify has arrived with them.
+type endingConn struct{ net.Conn }
+
+func (c endingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, cmp.Or(err, io.EOF)
+}
+
+// TestEndWithResponse: a connection whose end arrives with a whole response is closed at once.
+func TestEndWithResponse(t *testing.T) {
+	t.Parallel()
+	for _, response := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 204 No Content\r\n\r\n",
+	} {
+		s := newServer(t, func(*http.Request) string { return response })
+		transport := newTransport(s)
+		dial := transport.Dial
+		transport.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			return endingConn{c}, err
+		}
+		for range 2 {
+			if _, _, err := roundTrip(t.Context(), transport, "GET", "http://site.test/"); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-s.closed:
+			case <-time.After(time.Minute):
+				t.Fatalf("%q: the connection is kept", response)
+			}
 		}
 	}
 }
