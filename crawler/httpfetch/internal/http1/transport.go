@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // A Transport is an http.RoundTripper. It calls the hooks GetConn, GotConn and GotFirstResponseByte of
@@ -63,6 +65,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
+	if err := checkHeader(req.Header); err != nil {
+		return nil, err
+	}
 	trace := httptrace.ContextClientTrace(req.Context())
 	if trace == nil {
 		trace = &httptrace.ClientTrace{}
@@ -80,6 +85,22 @@ func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return res, nil
+}
+
+// checkHeader returns an error if h has a name or a value that is invalid. Request.Write would leave the name
+// out, or send the value with spaces in place of line breaks.
+func checkHeader(h http.Header) error {
+	for name, values := range h {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("http1: the name %q of a header is invalid", name)
+		}
+		for _, value := range values {
+			if !httpguts.ValidHeaderFieldValue(value) {
+				return fmt.Errorf("http1: the value of the header %s is invalid", name) // it may be a secret
+			}
+		}
+	}
+	return nil
 }
 
 // takeConn returns a connection for a request to u: the idle one that was used last, or a new one.

@@ -417,3 +417,24 @@ func TestInvalidURLs(t *testing.T) {
 		t.Errorf("%d connections, want 0", n)
 	}
 }
+
+// TestInvalidHeaders: nothing is dialled for a request with a header that could not be sent as it is.
+func TestInvalidHeaders(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(*http.Request) string { return "HTTP/1.1 204 No Content\r\n\r\n" })
+	for _, header := range []http.Header{
+		{"X-A": {"a\r\nX-B: b"}}, {"X-A": {"a", "\x00"}}, {"X A": {"a"}}, {"": {"a"}},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://site.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = header
+		if _, err := newTransport(s).RoundTrip(req); err == nil {
+			t.Errorf("%q: no error", header)
+		}
+	}
+	if n := s.opened.Load(); n != 0 {
+		t.Errorf("%d connections, want 0", n)
+	}
+}
