@@ -1,6 +1,7 @@
 package httpfetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -155,13 +156,15 @@ func dialTLS(dial dialFunc, cfg *tls.Config) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, tlsHandshakeTimeout)
+		ctx, cancel := context.WithTimeoutCause(ctx, tlsHandshakeTimeout,
+			timeoutError{"TLS handshake", tlsHandshakeTimeout})
 		defer cancel()
 		cfg := cfg.Clone()
 		cfg.ServerName, cfg.NextProtos = host, []string{"http/1.1"}
 		secure := tls.Client(c, cfg)
 		if err := secure.HandshakeContext(ctx); err != nil {
-			return nil, errors.Join(err, c.Close())
+			_ = c.Close() // the end of ctx has closed it
+			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 		return secure, nil
 	}
