@@ -34,9 +34,9 @@ func TestSignalDuringReadOfStdin(t *testing.T) {
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.AfterFunc(20*time.Second, func() { c.Process.Kill() })
+			deadline := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
 			// The command reads once it has taken more than the pipe holds.
-			if _, err := io.WriteString(stdin, strings.Repeat("\n", 2<<20)); err != nil {
+			if _, err := io.WriteString(stdin, strings.Repeat("\n", 256<<10)); err != nil {
 				t.Error(err)
 			}
 			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
