@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -163,17 +164,22 @@ func dialTLS(dial dialFunc, cfg *tls.Config) dialFunc {
 		cfg.ServerName, cfg.NextProtos = host, []string{"http/1.1"}
 		secure := tls.Client(c, cfg)
 		if err := secure.HandshakeContext(ctx); err != nil {
-			_ = c.Close() // the end of ctx has closed it
+			_ = c.Close() // if ctx has ended, it is closed already
 			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 		return secure, nil
 	}
 }
 
-// forgetTLSSession drops the TLS session of host.
+// forgetTLSSession drops the TLS session of host, as Origin.Host returns it.
 func (n *crawlDialer) forgetTLSSession(host string) {
-	if n.tlsSessions != nil {
-		n.tlsSessions.Put(host, nil)
+	if n.tlsSessions == nil {
+		return
+	}
+	serverName := strings.Trim(host, "[]") // as dialTLS has it
+	// Put would add an entry for a host without a session, in place of another host's.
+	if _, ok := n.tlsSessions.Get(serverName); ok {
+		n.tlsSessions.Put(serverName, nil)
 	}
 }
 

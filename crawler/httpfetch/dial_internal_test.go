@@ -36,3 +36,30 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 		})
 	}
 }
+
+// TestForgetTLSSession: only the session of the given host is dropped, however often and for whichever host
+// that is done.
+func TestForgetTLSSession(t *testing.T) {
+	t.Parallel()
+	n, err := newCrawlDialer(Config{MaxTLSSessions: 2, IdleConns: NewIdleConns(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.test", "::1"} { // as the ServerName of a connection
+		n.tlsSessions.Put(name, new(tls.ClientSessionState))
+	}
+	for range 2 {
+		n.forgetTLSSession("a.test")
+		n.forgetTLSSession("other.test")
+	}
+	n.tlsSessions.Put("b.test", new(tls.ClientSessionState))
+	for name, want := range map[string]bool{"a.test": false, "b.test": true, "::1": true} {
+		if session, _ := n.tlsSessions.Get(name); (session != nil) != want {
+			t.Errorf("%s has a session: %v, want %v", name, !want, want)
+		}
+	}
+	n.forgetTLSSession("[::1]")
+	if session, _ := n.tlsSessions.Get("::1"); session != nil {
+		t.Error("the session of an IPv6 address is kept")
+	}
+}
