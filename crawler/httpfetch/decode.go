@@ -18,7 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/inflate"
 )
 
-// acceptEncoding lists the content codings that decoderPools undo, as an Accept-Encoding header.
+// acceptEncoding lists the content codings that decoderPools undo, as an Accept-Encoding header: those that
+// contentCodings knows, and whose memory peekDecoderWindowSize counts.
 const acceptEncoding = "gzip, br, zstd, deflate"
 
 const (

@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/http1"
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
@@ -104,9 +105,9 @@ type Config struct {
 	// memory, and a visit more processor time.
 	HTTP2 bool
 	// NoPostQuantum leaves post-quantum key exchange (X25519MLKEM768) out of TLS handshakes. A handshake
-	// then takes less processor time on both sides, and 2.2 KB less traffic. But who records the traffic
-	// may be able to read it with a quantum computer one day: set it only if the crawl sends nothing
-	// secret, and reads nothing secret.
+	// then takes less processor time on both sides, and 2.2 KB less traffic. But anyone who records the
+	// traffic may be able to read it with a quantum computer one day: set NoPostQuantum only if the crawl
+	// neither sends nor reads anything secret. The proxy's TLS is not affected.
 	NoPostQuantum bool
 	// Transport sends the requests. Nil: a transport made from the fields above. A given
 	// transport must not follow redirects, must end the reading of a body when the request's
@@ -191,8 +192,8 @@ func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
 
 // SetNextVisit says that host is visited at due or later, and not at all as far as is known if due is
 // zero. The Fetcher closes the connections to the host that the server is likely to close before,
-// and while it has more than IdleConns allows, those to the host that is visited last. It forgets the
-// TLS session of a host that is not visited. It implements crawler.ConnectionKeeper.
+// and while it has more than IdleConns allows, those to the host whose next visit is farthest away. It
+// forgets the TLS session of a host that is not visited. It implements crawler.ConnectionKeeper.
 func (f *Fetcher) SetNextVisit(host string, due time.Time) {
 	f.dialer.keeper.setNextVisit(host, due)
 	if due.IsZero() {
@@ -260,6 +261,9 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	defer trip.cancelRequest(nil)
 	trip.ctx = ctx
 	req, err := trip.newRequest(ctx, f.dialer)
+	if err == nil {
+		err = http1.CheckHeader(extra) // the crawl's own headers are valid
+	}
 	if err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}

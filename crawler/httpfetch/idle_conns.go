@@ -9,7 +9,7 @@ import (
 )
 
 // IdleConns are the connections that the Fetchers of a process keep open for later visits. If there
-// are too many, it closes those of the host that is visited last. Its methods are safe for
+// are too many, it closes those of the host whose next visit is farthest away. Its methods are safe for
 // concurrent use.
 type IdleConns struct {
 	limit int

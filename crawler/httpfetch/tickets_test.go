@@ -1,6 +1,8 @@
 package httpfetch_test
 
 import (
+	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
@@ -33,4 +35,14 @@ func fetchInVisit(t *testing.T, f *httpfetch.Fetcher, cfg tickettest.Config) (re
 	t.Helper()
 	tickettest.Use(t, cfg, func(ticket crawler.Ticket) { res, err = f.Fetch(t.Context(), ticket) })
 	return res, err
+}
+
+// TestInvalidExtraHeader: a header that cannot be sent is the mistake of the caller, and no failure of the host.
+func TestInvalidExtraHeader(t *testing.T) {
+	t.Parallel()
+	f := newFetcher(t, hostileConfig)
+	_, err := f.FetchWithHeader(t.Context(), pageTicket(t, "http://site.test/"), http.Header{"X-A": {"a\r\nX-B: b"}})
+	if !errors.Is(err, decorum.Invalid) || errors.Is(err, decorum.Unreachable) {
+		t.Errorf("%v, want an error of kind Invalid", err)
+	}
 }

@@ -65,7 +65,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
-	if err := checkHeader(req.Header); err != nil {
+	if err := CheckHeader(req.Header); err != nil {
 		return nil, err
 	}
 	trace := httptrace.ContextClientTrace(req.Context())
@@ -87,9 +87,9 @@ func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// checkHeader returns an error if h has a name or a value that is invalid. Request.Write would leave the name
+// CheckHeader returns an error if h has a name or a value that is invalid. Request.Write would leave the header
 // out, or send the value with spaces in place of line breaks.
-func checkHeader(h http.Header) error {
+func CheckHeader(h http.Header) error {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("http1: the name %q of a header is invalid", name)
