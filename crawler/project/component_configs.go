@@ -42,18 +42,21 @@ func (p *Project) jitterSeed() uint64 {
 	return h.Sum64()
 }
 
-// OffersPostQuantum reports whether TLS handshakes offer post-quantum key exchange. "auto" asks whether the
-// crawl may send or receive what has to stay secret for longer than today's key exchange is safe.
+// OffersPostQuantum reports whether TLS handshakes offer post-quantum key exchange. "auto" offers it if the
+// crawl may send or receive something secret, as far as the project shows that.
 func (p *Project) OffersPostQuantum() bool {
 	if choice := p.Fetch.Connections.PostQuantum; choice != "auto" {
 		return choice == "always"
 	}
 	for name := range p.Fetch.Headers {
-		if !strings.HasPrefix(http.CanonicalHeaderKey(name), "Accept") {
+		switch http.CanonicalHeaderKey(name) {
+		case "Accept", "Accept-Charset", "Accept-Language":
+		default:
 			return true
 		}
 	}
-	return p.Fetch.Cookies || p.Handler != "" || p.Fetch.AllowPrivate || p.Fetch.CAFile != ""
+	return p.Fetch.Cookies || p.Handler != "" || p.Agent.Signature.isUsed() || p.Fetch.AllowPrivate ||
+		p.Fetch.CAFile != ""
 }
 
 // PolitenessPolicy returns the pace of visits to each host.

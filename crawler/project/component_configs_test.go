@@ -32,6 +32,7 @@ func TestOffersPostQuantum(t *testing.T) {
 		{"header that is no secret", func(f *FetchSettings) { f.Headers = map[string]string{"accept-language": "en"} },
 			false},
 		{"header", func(f *FetchSettings) { f.Headers = map[string]string{"Authorization": "Basic YQ=="} }, true},
+		{"unknown header", func(f *FetchSettings) { f.Headers = map[string]string{"Accept-Key": "a"} }, true},
 		{"cookies", func(f *FetchSettings) { f.Cookies = true }, true},
 		{"private addresses", func(f *FetchSettings) { f.AllowPrivate = true }, true},
 		{"own authority", func(f *FetchSettings) { f.CAFile = "ca.pem" }, true},
@@ -47,6 +48,10 @@ func TestOffersPostQuantum(t *testing.T) {
 	p := Default()
 	if p.Handler = "callbacks"; !p.OffersPostQuantum() {
 		t.Error("callbacks, which may send anything: not offered")
+	}
+	p = Default()
+	if p.Agent.Signature.KeyFiles = []string{"key.pem"}; !p.OffersPostQuantum() {
+		t.Error("signed requests, which sites may show more: not offered")
 	}
 }
 

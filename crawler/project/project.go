@@ -195,23 +195,23 @@ type FetchSettings struct {
 	FTP bool `yaml:"ftp"`
 }
 
-// ConnectionSettings says what the crawl keeps of a connection after a visit, for the next visit to the
-// host. --idle-connections limits the connections of all projects together.
+// ConnectionSettings says how the crawl connects to hosts, and what it keeps of a connection for the next
+// visit to the host. --idle-connections limits the connections of all projects together.
 type ConnectionSettings struct {
 	// how long a connection stays open without a visit, at most; it is closed before if its host has no
 	// further URL, or if the server is likely to close it before the next visit. 0: connections are not
 	// kept
 	IdleTimeout Duration `yaml:"idle_timeout"`
-	// TLS sessions kept in memory, so that the next connection to a host needs no full handshake, until no URL
-	// of the host is left; 0: none
+	// TLS sessions kept in memory, so that the next connection to a host needs no full handshake; 0: none
 	TLSSessions int `yaml:"tls_sessions"`
 	// offer HTTP/2 to https servers: one connection for all visits that a host gets at a time, but more
 	// memory for each host; without effect with output.warc
 	HTTP2 bool `yaml:"http2"`
-	// offer post-quantum key exchange (X25519MLKEM768) to https servers: auto, always or never. It takes more
-	// processor time and traffic on both sides. auto offers it unless the crawl reads public pages and sends
-	// nothing secret: it has no cookies, no callbacks, no headers other than Accept-..., no allow_private and
-	// no ca_file
+	// offer post-quantum key exchange (X25519MLKEM768) to https servers: auto, always or never. It keeps traffic
+	// that is recorded today from the quantum computers of the future, and takes more processor time and
+	// traffic on both sides. auto offers it if something may be secret: with cookies, callbacks, agent.signature,
+	// headers other than Accept, Accept-Language and Accept-Charset, allow_private, or ca_file. Use always if
+	// URLs have secrets, or if sites show the crawl what they do not show to everyone
 	PostQuantum string `yaml:"post_quantum"`
 }
 
