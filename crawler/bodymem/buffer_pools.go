@@ -39,7 +39,7 @@ func (p *bufferPools) take(n int64) []byte {
 	return make([]byte, 0, n)
 }
 
-// put gives b to another visit, if its capacity is one of the pools.
+// put gives b to another visit, if a pool has buffers of its capacity.
 func (p *bufferPools) put(b []byte) {
 	if pool := p.pool(int64(cap(b))); pool != nil {
 		b = b[:0]

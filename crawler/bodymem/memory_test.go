@@ -386,7 +386,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// numberedText returns n bytes that differ from those at most other places.
+// numberedText returns n bytes: runs of 256 equal bytes, each of another value than the one before.
 func numberedText(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {
@@ -399,13 +399,13 @@ func numberedText(n int) []byte {
 // of visits that are over.
 func TestReadAllReusing(t *testing.T) {
 	t.Parallel()
-	m := newMemory(t, 64)
+	m := newMemory(t, 128)
 	text := numberedText(8 * mib)
 	var visits sync.WaitGroup
 	for visitor := range 8 {
 		visits.Go(func() {
 			for i := range 100 {
-				// Each body grows through several buffers; some are longer than any that is reused.
+				// Most bodies outgrow a buffer; some are longer than any that is reused.
 				body := text[visitor<<8:][:(i*i%97)<<10+(i%50/49)*5*mib]
 				s := new(VisitShare)
 				m.OpenShare(s, "url")

@@ -50,8 +50,9 @@ func (s *VisitShare) ReadAllReusing(
 		return nil, false, err
 	}
 	b.bytes = b.pools.take(first)
-	body, more, err = b.readAll(r)
-	s.setPooledBuffer(b.bytes)
+	if body, more, err = b.readAll(r); err == nil {
+		s.setPooledBuffer(b.bytes)
+	}
 	return body, more, err
 }
 
