@@ -125,7 +125,7 @@ type Settings struct {
 	// Gate's purposes include text and data mining. Default 24 h.
 	TDMRepTTL time.Duration
 	// ReuseVisitMemory lets the body of a page, and its links, take memory that another visit has used, and
-	// another will use. It has no effect on a crawl with a Handler. Without one, neither Hooks nor a Recorder
+	// another will use. It has no effect on a crawl with a Handler. In any other, neither Hooks nor a Recorder
 	// may keep Response.Body or Visit.Links, or a part of them, after they have returned, or call a method of the
 	// Visit then: Title, for example, may read the body only when it is first called.
 	ReuseVisitMemory bool

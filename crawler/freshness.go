@@ -48,8 +48,8 @@ func mayEstimateFreshness(v *Visit) bool {
 }
 
 // mayListPages reports whether v's answer may be a sitemap or a feed, by what led to it, by its content type, and for
-// a seed by its content. A 304 has no content, and need not have a content type; then the page is none if it was fresh
-// for longer than maxFreshness before, which no sitemap or feed is.
+// a seed by its content. A 304 has no content, and need not have a content type. It then counts as a page's if the last
+// answer was fresh for longer than maxFreshness, because no sitemap or feed is.
 func mayListPages(v *Visit, maxFreshness time.Duration) bool {
 	contentType, before := v.Response.Header.Get("Content-Type"), v.Lease.VisitHistorySummary
 	switch {

@@ -239,8 +239,9 @@ func (l LinkToVisit) discoverySource() storage.Source {
 type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 
 // Hooks observe a crawl. A nil hook is skipped. Many workers call them at a time, and they must not
-// block. For a page whose content is withheld (Visit.ContentWithheld) they see what is recorded: the
-// header and BodyLen, but not the content. frontier.Config has two more hooks, for URLs that are found.
+// block. With Settings.ReuseVisitMemory they must not use a Visit after they have returned. For a page
+// whose content is withheld (Visit.ContentWithheld) they see what is recorded: the header and BodyLen,
+// but not the content. frontier.Config has two more hooks, for URLs that are found.
 type Hooks struct {
 	VisitRefused    func(storage.Lease, decorum.Decision) // after the decision not to visit a leased URL now
 	Visited         func(*Visit)                          // after every request, also for robots.txt and sitemaps
@@ -248,12 +249,13 @@ type Hooks struct {
 	RetryScheduled  func(*Visit, FailureClass)            // when a failed page will be visited again
 	Acked           func(storage.Ack)                     // after every lease, with what becomes of its URL
 	SkippedInDryRun func(storage.Lease, gate.Clearance)   // for each page that Settings.DryRun skips
-	// VisitAborted is called before VisitRefused if the visit already had a connection, with what that cost the host.
+	// VisitAborted is called before VisitRefused if the visit's connection has cost the host something, with that.
 	VisitAborted func(storage.Lease, HostTraffic)
 }
 
 // A Recorder writes visits down. The crawl calls Record before it acks the visit, so a crash may
-// repeat a record but never loses one. Many workers call it at a time.
+// repeat a record but never loses one. Many workers call it at a time. With Settings.ReuseVisitMemory it must
+// not use the Visit after it has returned.
 //
 // A Recorder that cannot write for now, for example because the disk is full, waits until it can or
 // ctx is done; its worker waits with it. Any other error stops the crawl.
