@@ -11,9 +11,9 @@ import (
 // of a project: the connections of all projects count together.
 func addIdleConnectionsFlag(fs *pflag.FlagSet, limit *int) {
 	fs.IntVar(limit, "idle-connections", defaultIdleConns,
-		"keep at most `N` connections open for later visits; beyond that, close those to the hosts that are\n"+
-			"visited last (-1: three eighths of the file descriptors that the process may open, within an\n"+
-			"eighth of its memory)")
+		"keep at most `N` connections open for later visits; beyond that, close those to the hosts whose\n"+
+			"next visit is farthest away (-1: three eighths of the file descriptors that the process may\n"+
+			"open, within an eighth of its memory)")
 }
 
 // defaultIdleConns is the value of --idle-connections that stands for httpfetch.DefaultIdleConnsLimit.
