@@ -10,20 +10,21 @@ import (
 const minReusedBuffer, maxReusedBuffer = 32 << 10, 4 << 20
 
 // bufferPools are the buffers of visits that are over. Each pool has those of one capacity, a power of
-// two, so that a few long pages do not make the buffers of all visits long.
+// two, so that a few long pages do not make the buffers of all visits long. A nil *bufferPools has no
+// pools: its buffers are new, and serve one visit.
 type bufferPools [8]sync.Pool // of *[]byte; capacities from minReusedBuffer to maxReusedBuffer
 
-// bufferSize returns the least capacity of the pools that is at least n bytes, and n if n is longer than all of them.
-func bufferSize(n int64) int64 {
-	if n > maxReusedBuffer {
+// roundUp returns the smallest capacity of a pool that holds n bytes, or n if no pool has so long buffers.
+func (p *bufferPools) roundUp(n int64) int64 {
+	if p == nil || n > maxReusedBuffer {
 		return n
 	}
-	return max(int64(1)<<bits.Len64(uint64(n-1)), minReusedBuffer)
+	return 1 << bits.Len64(uint64(max(n, minReusedBuffer)-1))
 }
 
-// pool returns the pool of the buffers with a capacity of n bytes; nil if there is none.
+// pool returns the pool for buffers with a capacity of n bytes, or nil if no pool has such buffers.
 func (p *bufferPools) pool(n int64) *sync.Pool {
-	if n < minReusedBuffer || n > maxReusedBuffer || n&(n-1) != 0 {
+	if p == nil || n < minReusedBuffer || n > maxReusedBuffer || n&(n-1) != 0 {
 		return nil
 	}
 	return &p[bits.TrailingZeros64(uint64(n/minReusedBuffer))]

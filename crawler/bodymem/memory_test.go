@@ -386,7 +386,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// numberedText returns n bytes: runs of 256 equal bytes, each of another value than the one before.
+// numberedText returns n bytes in runs of 256 equal ones. Neighbouring runs differ.
 func numberedText(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {

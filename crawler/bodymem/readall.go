@@ -44,7 +44,7 @@ func (s *VisitShare) ReadAllReusing(
 ) (body []byte, more bool, err error) {
 	b := s.newBodyBuffer(ctx, limit, size)
 	b.pools = &s.memory.buffers
-	first := bufferSize(max(min(b.announcedLen, maxPresize), 1))
+	first := b.pools.roundUp(min(b.announcedLen, maxPresize))
 	b.reserved = max(b.reserved, first)
 	if err := s.Reserve(ctx, b.reserved); err != nil {
 		return nil, false, err
@@ -103,7 +103,7 @@ type bodyBuffer struct {
 	limit        int64        // of bytes
 	announcedLen int64        // expected length with slack, at most limit; 0: unknown
 	reserved     int64        // bytes reserved in share
-	pools        *bufferPools // where bytes come from and go to; nil: they belong to the caller
+	pools        *bufferPools // where bytes come from and go to; nil: the caller keeps them
 }
 
 // freeTail returns the free part of the buffer that is reserved. If it is empty, the buffer must grow.
@@ -124,10 +124,7 @@ func (b *bodyBuffer) grow() error {
 	if b.announcedLen > full {
 		next = min(b.announcedLen, max(maxPresize, growthFactor*full))
 	}
-	if b.pools != nil {
-		next = bufferSize(next)
-	}
-	next = min(next, b.limit)
+	next = min(b.pools.roundUp(next), b.limit)
 	// Both buffers exist while the bytes are copied.
 	if need := full + next - b.reserved; need > 0 {
 		if err := b.share.Reserve(b.ctx, need); err != nil {
@@ -135,23 +132,14 @@ func (b *bodyBuffer) grow() error {
 		}
 		b.reserved += need
 	}
-	b.replaceBuffer(next)
+	last := b.bytes
+	b.bytes = append(b.pools.take(next), last...)
+	b.pools.put(last)
 	if next < b.reserved {
 		b.share.Release(b.reserved - next)
 		b.reserved = next
 	}
 	return nil
-}
-
-// replaceBuffer moves the bytes into a buffer of at least n bytes.
-func (b *bodyBuffer) replaceBuffer(n int64) {
-	if b.pools == nil {
-		b.bytes = append(make([]byte, 0, n), b.bytes...)
-		return
-	}
-	last := b.bytes
-	b.bytes = append(b.pools.take(n), last...)
-	b.pools.put(last)
 }
 
 // hasMore reports whether r has another byte, which it consumes.
