@@ -249,7 +249,8 @@ type Hooks struct {
 	RetryScheduled  func(*Visit, FailureClass)            // when a failed page will be visited again
 	Acked           func(storage.Ack)                     // after every lease, with what becomes of its URL
 	SkippedInDryRun func(storage.Lease, gate.Clearance)   // for each page that Settings.DryRun skips
-	// VisitAborted is called before VisitRefused if the visit's connection has cost the host something, with that.
+	// VisitAborted is called before VisitRefused, with what the connection of the visit has cost the host. It is
+	// not called if that is nothing.
 	VisitAborted func(storage.Lease, HostTraffic)
 }
 

@@ -138,8 +138,8 @@ var handlers = collyfetch.NamedCallbacks{
 	"follow": func(c *collyfetch.Collector) { c.OnHTML("a[href]", followLinkCallback) },
 }
 
-// projectTemplate is the project file of crawlByDecorum. The web stands for public pages, for which the
-// default leaves out post-quantum key exchange, but its addresses and certificates do not look like that.
+// projectTemplate is the project file of crawlByDecorum. The web stands for public pages, which decorum
+// visits without post-quantum key exchange. The project must say so, because the addresses are private.
 const projectTemplate = `project: bench
 handler: %q
 agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestTLSHandshakeTimeout: a handshake that the server does not answer ends at its time limit, and when the
-// visit ends before. The error says which, and nothing else.
+// TestTLSHandshakeTimeout: a handshake that the server does not answer ends at its time limit or with the visit,
+// whichever comes first. The error says which, and nothing else.
 func TestTLSHandshakeTimeout(t *testing.T) {
 	t.Parallel()
 	errStopped := errors.New("stopped")
@@ -37,8 +37,8 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 	}
 }
 
-// TestForgetTLSSession: only the session of the given host is dropped, however often and for whichever host
-// that is done.
+// TestForgetTLSSession: forgetTLSSession drops the session of the given host and no other, also if the host has
+// none.
 func TestForgetTLSSession(t *testing.T) {
 	t.Parallel()
 	n, err := newCrawlDialer(Config{MaxTLSSessions: 2, IdleConns: NewIdleConns(0)})

@@ -52,7 +52,7 @@ func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr str
 	if n.proxy.Scheme == "http" {
 		return conn, nil
 	}
-	// Config.NoPostQuantum does not count: the proxy's password is secret.
+	// The proxy's password is secret: TLS offers post-quantum key exchange in spite of Config.NoPostQuantum.
 	encrypted := tls.Client(conn, &tls.Config{ServerName: n.proxy.Hostname(),
 		NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
 	if err := encrypted.HandshakeContext(ctx); err != nil {

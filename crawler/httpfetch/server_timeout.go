@@ -11,7 +11,7 @@ import (
 // connection open. The zero value knows nothing.
 type serverTimeout struct {
 	announced   time.Duration // timeout of the server's last Keep-Alive header; 0: none
-	closedAfter time.Duration // how long the connection was idle that was last found closed by the server
+	closedAfter time.Duration // idle time of the last connection that the server was found to have closed
 	closeCount  int           // connections that the server has closed since one outlived closedAfter
 	skipCount   int           // times that a connection was not kept because of closedAfter
 }

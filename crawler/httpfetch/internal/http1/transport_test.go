@@ -149,7 +149,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// An endingConn ends with the data of each read, as a tls.Conn does if close_notify has arrived with them.
+// An endingConn returns io.EOF with the data of each read, as a tls.Conn does if close_notify came with the data.
 type endingConn struct{ net.Conn }
 
 func (c endingConn) Read(b []byte) (int, error) {

@@ -30,7 +30,7 @@ const (
 // as browsers do, because some servers append such data. Reset makes one usable.
 type GzipReader struct {
 	src      *bufio.Reader
-	err      error // what Read returns from now on; nil: the member has not ended
+	err      error // the error that ended the reading, which Read repeats; nil: none did
 	member   Reader
 	checksum uint32 // of what was read of the member
 	length   uint32 // of what was read of the member, modulo 1<<32
