@@ -35,6 +35,7 @@ var allowedImports = map[string][]string{
 	"internal/recent":                {},
 	"internal/registrable":           {},
 	"internal/testfile":              {},
+	"internal/testlisten":            {},
 	"internal/testwait":              {},
 	"internal/timecmp":               {},
 	"internal/usage":                 {},

@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -156,8 +157,8 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 			var requests [2][]string
 			for i := range outcomes {
 				s := &requestRecorder{answers: tt.answers}
-				l := listen(t, "127.0.0.1:0")
-				go acceptConns(l, s.serveConn)
+				l := testlisten.Listen(t, "127.0.0.1:0")
+				go testlisten.Serve(l, s.serveConn)
 				cfg := tt.cfg
 				if tt.proxied {
 					cfg.Proxy, cfg.AllowPrivate = "http://"+l.Addr().String(), true
@@ -219,26 +220,4 @@ func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *stor
 		t.Logf("the crawl: %v", err)
 	}
 	return outcomes
-}
-
-// listen listens on a loopback address until the test ends.
-func listen(t *testing.T, address string) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
-// acceptConns calls serve for each connection, in a new goroutine, until l is closed.
-func acceptConns(l net.Listener, serve func(net.Conn)) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go serve(c)
-	}
 }

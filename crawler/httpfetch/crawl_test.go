@@ -3,7 +3,6 @@ package httpfetch_test
 import (
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -74,23 +73,3 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// listen listens on a loopback address until the test ends.
-func listen(t *testing.T, address string) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	must(t, err)
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
-// acceptConns calls serve for each connection, in a new goroutine, until l is closed.
-func acceptConns(l net.Listener, serve func(net.Conn)) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go serve(c)
-	}
-}

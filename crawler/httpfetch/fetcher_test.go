@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // TestNoTicketNoRequest: a request without a fresh ticket is refused.
@@ -244,8 +245,8 @@ func TestPathIsSentAsItIs(t *testing.T) {
 // escape reaches the server as it is.
 func TestStrayPercentSign(t *testing.T) {
 	lines := make(chan string, 2)
-	l := listen(t, "127.0.0.1:0")
-	go acceptConns(l, func(c net.Conn) {
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, func(c net.Conn) {
 		defer c.Close()
 		r := textproto.NewReader(bufio.NewReader(c))
 		line, _ := r.ReadLine()

@@ -23,6 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -106,7 +107,7 @@ func newMeteredServer(t *testing.T, cfg *tls.Config) *meteredServer {
 		}
 	}))
 	s.Listener.Close()
-	s.Listener = meteredListener{listen(t, "127.0.0.1:0"), s}
+	s.Listener = meteredListener{testlisten.Listen(t, "127.0.0.1:0"), s}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		metered := c.(*tls.Conn).NetConn().(*meteredConn)

@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -149,8 +150,8 @@ func hostileServers(t *testing.T) []hostileServer {
 // start serves on loopback and returns the address. robots.txt is answered with 404.
 func (h hostileServer) start(t *testing.T) string {
 	t.Helper()
-	l := listen(t, "127.0.0.1:0")
-	go acceptConns(l, h.serveConn)
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, h.serveConn)
 	return l.Addr().String()
 }
 
@@ -209,7 +210,7 @@ func testHostileServers(t *testing.T, cfg httpfetch.Config) {
 // TestMoreThanItsContentLength: data that follows a body is not part of it, and closes the
 // connection before the next visit, which comes later because of the host's delay.
 func TestMoreThanItsContentLength(t *testing.T) {
-	l, closed := listen(t, "127.0.0.1:0"), make(chan error)
+	l, closed := testlisten.Listen(t, "127.0.0.1:0"), make(chan error)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -244,12 +245,12 @@ func TestUnsolicitedResponse(t *testing.T) {
 	ca := newAuthority(t)
 	tlsConfig := ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 	for _, scheme := range []string{"http", "https"} {
-		l, sent := listen(t, "127.0.0.1:0"), make(chan error)
+		l, sent := testlisten.Listen(t, "127.0.0.1:0"), make(chan error)
 		if scheme == "https" {
 			l = tls.NewListener(l, tlsConfig)
 		}
 		fetched := make(chan struct{})
-		go acceptConns(l, func(c net.Conn) {
+		go testlisten.Serve(l, func(c net.Conn) {
 			defer c.Close()
 			_, err := http.ReadRequest(bufio.NewReader(c))
 			io.WriteString(c, okHeader+"Content-Length: 5\r\n\r\nhello")

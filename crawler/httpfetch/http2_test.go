@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // An h2Server speaks HTTP/2 frame by frame, so that it can break every rule. It answers the first
@@ -26,8 +27,8 @@ type h2Server struct {
 func (s *h2Server) start(t *testing.T, cfg *tls.Config) string {
 	t.Helper()
 	cfg.NextProtos = []string{"h2"}
-	l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
-	go acceptConns(l, s.serveConn)
+	l := tls.NewListener(testlisten.Listen(t, "127.0.0.1:0"), cfg)
+	go testlisten.Serve(l, s.serveConn)
 	return l.Addr().String()
 }
 

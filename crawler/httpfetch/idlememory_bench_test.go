@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // idleServerEnv makes the test program the server of BenchmarkIdleConnections, so that the memory of the server
@@ -46,7 +47,7 @@ func TestIdleServer(t *testing.T) {
 	}}
 	page := bytes.Repeat([]byte("x"), 5_000) // about what a page of 20 KiB takes with gzip
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
-	plain, encrypted := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	plain, encrypted := testlisten.Listen(t, "127.0.0.1:0"), testlisten.Listen(t, "127.0.0.1:0")
 	go func() { _ = http.Serve(plain, handler) }()
 	go func() { _ = http.Serve(tls.NewListener(encrypted, secure), handler) }()
 	fmt.Println("addresses", plain.Addr(), encrypted.Addr(), base64.StdEncoding.EncodeToString(ca.certificate.Raw))

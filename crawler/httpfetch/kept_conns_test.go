@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // A countingServer serves pages for all hosts and counts its connections.
@@ -46,7 +47,7 @@ func newCountingServer(t *testing.T, address string, cfg *tls.Config, header htt
 		fmt.Fprintf(w, "resumed: %v, %s", resumed, r.Proto)
 	}))
 	s.Listener.Close()
-	s.Listener = listen(t, address)
+	s.Listener = testlisten.Listen(t, address)
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // newSigner returns a Signer and its public key.
@@ -48,7 +49,7 @@ func TestProxies(t *testing.T) {
 	plain := serveOn(t, "127.0.0.2:0", site)
 	secure := httptest.NewUnstartedServer(site)
 	secure.Listener.Close()
-	secure.Listener = listen(t, "127.0.0.2:0")
+	secure.Listener = testlisten.Listen(t, "127.0.0.2:0")
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
 	defer secure.Close()
@@ -101,7 +102,7 @@ func TestProxies(t *testing.T) {
 // TestProxyFailures: the error of a failing proxy does not contain its password, and the crawl does
 // not bypass the proxy.
 func TestProxyFailures(t *testing.T) {
-	gone := listen(t, "127.0.0.1:0")
+	gone := testlisten.Listen(t, "127.0.0.1:0")
 	gone.Close()
 	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the site got a request")
@@ -197,7 +198,7 @@ func TestSilentProxy(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
-			l := listen(t, "127.0.0.1:0")
+			l := testlisten.Listen(t, "127.0.0.1:0")
 			closed := make(chan error, 1)
 			go func() {
 				c, err := l.Accept()

@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -142,7 +143,7 @@ func serveOn(t *testing.T, address string, site http.Handler) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(site)
 	s.Listener.Close()
-	s.Listener = listen(t, address)
+	s.Listener = testlisten.Listen(t, address)
 	s.Start()
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()

@@ -6,11 +6,12 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // TestProxyOutOfReach: an unreachable proxy does not count as a fault of the host behind it.
 func TestProxyOutOfReach(t *testing.T) {
-	l := listen(t, "127.0.0.2:0")
+	l := testlisten.Listen(t, "127.0.0.2:0")
 	addr := l.Addr().String()
 	l.Close()
 	_, resolver := newCachingResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.3")})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // A closingServer answers requests over plain connections, which it keeps open, except that closeAt
@@ -80,8 +81,8 @@ func TestServerClosesConnection(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := &closingServer{failing: 2, closeAt: tt.closeAt}
-			l := listen(t, "127.0.0.1:0")
-			go acceptConns(l, server.serveConn)
+			l := testlisten.Listen(t, "127.0.0.1:0")
+			go testlisten.Serve(l, server.serveConn)
 			fetcher := newFetcher(t, connectingTo(t, httpfetch.Config{AllowPrivate: true}, l.Addr().String()))
 			crawl := newCrawl(t, fetcher, "http://site.test/page")
 			crawl.Settings.MaxAttempts = 1
@@ -104,8 +105,8 @@ func TestServerClosesConnection(t *testing.T) {
 // TestServerClosesNewConnection: the first request of a connection that the server closes is a failure.
 func TestServerClosesNewConnection(t *testing.T) {
 	server := &closingServer{failing: 1, closeAt: func(*net.TCPConn) {}}
-	l := listen(t, "127.0.0.1:0")
-	go acceptConns(l, server.serveConn)
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, server.serveConn)
 	fetcher := newFetcher(t, connectingTo(t, httpfetch.Config{AllowPrivate: true}, l.Addr().String()))
 	_, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://site.test/page"))
 	if err == nil || isStale(err) {
@@ -116,8 +117,8 @@ func TestServerClosesNewConnection(t *testing.T) {
 // TestServerAlwaysClosesKeptConnections: a server that closes each connection at its second request
 // answers every page. After two such visits the crawl opens a connection for each.
 func TestServerAlwaysClosesKeptConnections(t *testing.T) {
-	l := listen(t, "127.0.0.1:0")
-	go acceptConns(l, func(c net.Conn) {
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, func(c net.Conn) {
 		(&closingServer{failing: 2, closeAt: func(*net.TCPConn) {}}).serveConn(c)
 	})
 	crawl := newCrawl(t, newFetcher(t, connectingTo(t, httpfetch.Config{AllowPrivate: true}, l.Addr().String())),

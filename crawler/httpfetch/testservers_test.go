@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // A forbiddenServer is a service on loopback to which no request may connect.
@@ -27,12 +29,12 @@ type forbiddenServer struct {
 func newForbiddenServer(t *testing.T) *forbiddenServer {
 	t.Helper()
 	s := new(forbiddenServer)
-	l := listen(t, "127.0.0.1:0")
-	go acceptConns(l, s.countAndClose)
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, s.countAndClose)
 	_, s.port, _ = net.SplitHostPort(l.Addr().String())
 	if l, err := net.Listen("tcp", "[::1]:"+s.port); err == nil {
 		t.Cleanup(func() { l.Close() })
-		go acceptConns(l, s.countAndClose)
+		go testlisten.Serve(l, s.countAndClose)
 	}
 	return s
 }
@@ -206,9 +208,9 @@ func pipeConns(a, b net.Conn) {
 // newSOCKSProxy starts a SOCKS5 proxy (RFC 1928).
 func newSOCKSProxy(t *testing.T, scheme string, zone map[string]string) *proxyServer {
 	t.Helper()
-	l := listen(t, "127.0.0.1:0")
+	l := testlisten.Listen(t, "127.0.0.1:0")
 	p := &proxyServer{URL: scheme + "://" + l.Addr().String(), zone: zone}
-	go acceptConns(l, p.serveSOCKS)
+	go testlisten.Serve(l, p.serveSOCKS)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // TestDial: DialNonHTTP follows ConnectToRules and DialNonHTTPAddrPort does not; both refuse
@@ -48,8 +49,8 @@ func TestDial(t *testing.T) {
 // startGreeter returns the address of a server that sends greeting and closes the connection.
 func startGreeter(t *testing.T, greeting string) netip.AddrPort {
 	t.Helper()
-	l := listen(t, "127.0.0.1:0")
-	go acceptConns(l, func(c net.Conn) {
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, func(c net.Conn) {
 		_, _ = c.Write([]byte(greeting))
 		c.Close()
 	})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // A certAuthority signs certificates.
@@ -82,8 +83,8 @@ func TestTLSErrors(t *testing.T) {
 	trusted, untrusted := newAuthority(t), newAuthority(t)
 	now := time.Now()
 	serveTLS := func(cfg *tls.Config) string {
-		l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
-		go acceptConns(l, func(c net.Conn) {
+		l := tls.NewListener(testlisten.Listen(t, "127.0.0.1:0"), cfg)
+		go testlisten.Serve(l, func(c net.Conn) {
 			defer c.Close()
 			if n, _ := io.Copy(io.Discard, c); n > 0 {
 				t.Error("something was sent")
@@ -92,8 +93,8 @@ func TestTLSErrors(t *testing.T) {
 		return l.Addr().String()
 	}
 	servePlain := func(s string) string {
-		l := listen(t, "127.0.0.1:0")
-		go acceptConns(l, func(c net.Conn) {
+		l := testlisten.Listen(t, "127.0.0.1:0")
+		go testlisten.Serve(l, func(c net.Conn) {
 			io.WriteString(c, s)
 			io.Copy(io.Discard, c)
 			c.Close()

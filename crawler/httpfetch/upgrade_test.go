@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -75,8 +76,8 @@ func TestUpgradesHoldNoWorker(t *testing.T) {
 		t.Run(visit, func(t *testing.T) {
 			t.Parallel()
 			u := &upgrader{upgradePath: visit}
-			l := listen(t, "127.0.0.1:0")
-			go acceptConns(l, u.serveConn)
+			l := testlisten.Listen(t, "127.0.0.1:0")
+			go testlisten.Serve(l, u.serveConn)
 			cfg := hostileConfig
 			cfg.Timeout, cfg.FirstByteTimeout = time.Hour, time.Hour // no limit ends the visits
 			crawl := newCrawlOfHosts(t, hosts, l.Addr().String(), cfg)

@@ -21,6 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // A rawResponse is what a rawServer sends for a page: these bytes, after which the server closes the
@@ -43,7 +44,7 @@ type rawServer struct {
 // startRawServer starts a rawServer, with TLS if tlsConfig is not nil.
 func startRawServer(t *testing.T, pages map[string]rawResponse, tlsConfig *tls.Config) *rawServer {
 	t.Helper()
-	l := listen(t, "127.0.0.1:0")
+	l := testlisten.Listen(t, "127.0.0.1:0")
 	if tlsConfig != nil {
 		l = tls.NewListener(l, tlsConfig)
 	}

@@ -8,25 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
-// startTCPServer returns the address of a server that calls talk for each connection, concurrently.
+// startTCPServer returns the address of a server that calls serveConn for each connection, concurrently.
 func startTCPServer(t *testing.T, serveConn func(net.Conn)) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serveConn(c)
-		}
-	}()
+	l := testlisten.Listen(t, "127.0.0.1:0")
+	go testlisten.Serve(l, serveConn)
 	return l.Addr().String()
 }
 

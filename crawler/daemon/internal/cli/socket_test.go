@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // While a daemon runs, the commands call it through the socket of its directory without a token, and
@@ -239,16 +240,10 @@ func TestSocketIsItsOwners(t *testing.T) {
 	if err := os.Chmod(name, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte("welcome"))
-			c.Close()
-		}
-	}()
+	go testlisten.Serve(l, func(c net.Conn) {
+		_, _ = c.Write([]byte("welcome"))
+		c.Close()
+	})
 	got := map[uint32]string{}
 	for _, uid := range []uint32{65534, 0} {
 		c, stderr := newCommandProcess(t)

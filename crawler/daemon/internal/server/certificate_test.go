@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // writeCertificate writes a certificate for a serial number, and its key.
@@ -65,16 +67,10 @@ func TestCertificateRenewal(t *testing.T) {
 	}
 	l = tls.NewListener(l, tlsConfig)
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = c.(*tls.Conn).Handshake()
-			c.Close()
-		}
-	}()
+	go testlisten.Serve(l, func(c net.Conn) {
+		_ = c.(*tls.Conn).Handshake()
+		c.Close()
+	})
 	serial := func() int64 {
 		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/httpfetch/internal/http1"
+	"github.com/decorum-crawler/decorum/internal/testlisten"
 )
 
 // A server answers the requests of each connection, in turn, with the bytes that respond returns.
@@ -29,22 +30,11 @@ type server struct {
 
 func newServer(t *testing.T, respond func(r *http.Request) string) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{Listener: l, respond: respond, closed: make(chan struct{}, 100)}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.opened.Add(1)
-			go s.serve(c)
-		}
-	}()
+	s := &server{Listener: testlisten.Listen(t, "127.0.0.1:0"), respond: respond, closed: make(chan struct{}, 100)}
+	go testlisten.Serve(s.Listener, func(c net.Conn) {
+		s.opened.Add(1)
+		s.serve(c)
+	})
 	return s
 }
 
@@ -241,22 +231,12 @@ func TestEarlyResponse(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 16<<20) // more than sockets hold
 	for _, response := range []string{"HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong", ""} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				io.ReadFull(c, make([]byte, 10))
-				io.WriteString(c, response)
-				c.Close() // resets the connection: most of the request is unread
-			}
-		}()
+		l := testlisten.Listen(t, "127.0.0.1:0")
+		go testlisten.Serve(l, func(c net.Conn) {
+			io.ReadFull(c, make([]byte, 10))
+			io.WriteString(c, response)
+			c.Close() // resets the connection: most of the request is unread
+		})
 		transport := newTransport(&server{Listener: l})
 		for range 2 {
 			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://site.test/", strings.NewReader(long))
